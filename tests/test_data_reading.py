@@ -9,12 +9,13 @@ import sys
 import tempfile
 from decimal import Decimal
 from pathlib import Path
+from unittest import mock
 
 import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from polars.testing import assert_frame_equal
+from polars.testing import assert_frame_equal, assert_series_equal
 
 import keyhole
 from keyhole.core.names import nearest
@@ -111,6 +112,37 @@ def test_numbers_that_differ_are_never_one(cells: list[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         data = load_text(Path(folder), "a,b\n" + "".join(f"{cell},1\n" for cell in cells))
     assert len(data.codes("a").levels) >= len({Decimal(cell) for cell in cells})
+
+
+TEXTS = ["", "1", "-9", "02", "1.5", "1.50", ".", "NA", "2020-01-31", "2020-01-31 10:00:00", "é,"]
+
+
+@given(
+    st.lists(st.lists(st.sampled_from(TEXTS), min_size=1, max_size=4), min_size=1, max_size=4),
+    st.sets(st.sampled_from(["-9", ".", "NA"])),
+)
+def test_texts_that_repeat_are_typed_and_encoded_like_others(
+    columns: list[list[str]], codes: set[str]
+) -> None:
+    frame = pl.DataFrame({f"c{i}": cells * (120 // len(cells)) for i, cells in enumerate(columns)})
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "a.csv")
+        frame.with_row_index("id").write_csv(path)
+        found = []
+        for short in (0, 1 << 20):
+            with mock.patch("keyhole.data.text._SHORT", short):
+                found.append(load(path, missing_codes=sorted(codes)))
+    numbered, plain = found
+    assert set(numbered._codes) == set(frame.columns)
+    assert not plain._codes
+    assert_frame_equal(numbered.frame, plain.frame)
+    assert numbered.variables == plain.variables
+    for name in frame.columns:
+        one, other = numbered.codes(name), plain.codes(name)
+        assert one.values.dtype == other.values.dtype
+        assert one.values.tolist() == other.values.tolist()
+        assert_series_equal(one.levels, other.levels)
+        assert one.has_missing == other.has_missing
 
 
 def test_a_column_that_looks_whole_for_long_is_read_to_its_end(tmp_path: Path) -> None:

@@ -141,6 +141,16 @@ def encode(series: pl.Series) -> Codes:
     return _codes(*_encode_numbers(series), missing)
 
 
+def encode_places(values: pl.Series, places: pl.Series) -> Codes:
+    """Encode a column by its values, and by which of them each record has; null is missing."""
+    if places.null_count():
+        values, places = values.extend_constant(None, 1), places.fill_null(len(values))
+    few = encode(values)
+    codes = few.values.take(places.to_numpy())
+    codes.setflags(write=False)
+    return Codes(codes, few.levels, few.has_missing)
+
+
 def require_flat(series: pl.Series) -> pl.Series:
     """Return the column, or say what to do where a cell is not one plain value."""
     if series.dtype == pl.Object:

@@ -12,7 +12,16 @@ import polars as pl
 
 from keyhole.core.expressions import parse_expression, source_columns
 from keyhole.core.names import absent, are_vouched, quoted, repeated, repeated_places, shown
-from keyhole.data.columns import KINDS, ROLES, Kind, Role, Variable, require_calendar
+from keyhole.data.columns import (
+    KINDS,
+    ROLES,
+    Codes,
+    Kind,
+    Role,
+    Variable,
+    encode_places,
+    require_calendar,
+)
 from keyhole.data.inference import guess_kind, infer
 from keyhole.data.missing import blank, text_forms
 from keyhole.errors import ColumnError
@@ -195,15 +204,21 @@ def describe(
 
 def describe_text(
     frame: pl.DataFrame, request: Request
-) -> tuple[pl.DataFrame, tuple[Variable, ...]]:
-    """Type the columns of a frame of text, and say what is known of each."""
+) -> tuple[pl.DataFrame, tuple[Variable, ...], dict[str, Codes]]:
+    """Type the columns of a frame of text, say what is known of each, and encode each `Enum`."""
     found = {series.name: infer(series, request.codes_for(series.name)) for series in frame}
     typed = pl.DataFrame({name: one.series for name, one in found.items()}).rechunk()
     known = {
         name: {"parsed": one.parsed, "decimals": one.decimals, "trimmed": one.trimmed}
         for name, one in found.items()
     }
-    return typed, describe(typed, request, known)
+    variables = describe(typed, request, known)
+    codes = {
+        variable.name: encode_places(blank(levels, variable), frame[variable.name].to_physical())
+        for variable in variables
+        if (levels := found[variable.name].levels) is not None
+    }
+    return typed, variables, codes
 
 
 def _variable(series: pl.Series, request: Request, facts: Facts) -> Variable:

@@ -9,7 +9,7 @@ ages), the frame keeps the text and the variable says what it is `parsed` to.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import partial
 from typing import Any
@@ -32,16 +32,27 @@ _STAMP = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1
 
 @dataclass(frozen=True, slots=True)
 class Inferred:
-    """A column as the frame keeps it, and how to read or write its values."""
+    """A column as the frame keeps it, and how to read or write its values.
+
+    `levels` are those of a column of which only the distinct texts were looked at.
+    """
 
     series: pl.Series
+    levels: pl.Series | None = None
     parsed: pl.DataType | None = None
     decimals: int | None = None
     trimmed: bool = False
 
 
 def infer(series: pl.Series, codes: tuple[Any, ...] = ()) -> Inferred:
-    """Type a column of text, whose empty cells are null; missing codes do not spoil a type."""
+    """Type a column of text, whose empty cells are null; missing codes do not spoil a type.
+
+    Of an `Enum`, whose categories are all among the records, only those are looked at.
+    """
+    if isinstance(series.dtype, pl.Enum):
+        few = infer(series.dtype.categories, codes)
+        levels = few.series.rename(series.name)
+        return replace(few, series=levels.gather(series.to_physical()), levels=levels)
     found = _type(series)
     if found is None and codes:
         rest = blank_codes(series, codes)

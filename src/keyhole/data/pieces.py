@@ -112,7 +112,7 @@ class _Text(Pieces):
         return pl.Series(name, values, dtype=pl.String)
 
     def described(self, column: pl.Series, request: Request) -> tuple[pl.Series, Variable]:
-        frame, (variable,) = describe_text(column.to_frame(), request)
+        frame, (variable,), _ = describe_text(column.to_frame(), request)
         return frame.to_series(), variable
 
     def finish(self) -> None:

@@ -220,6 +220,8 @@ def _load_file(path: Path, request: Request, name: str | None, **how: str | None
     read = read_here if safe and not is_everything_apart() else read_apart
     frame, origin, facts = read(path, form, request, **how)
     if form == "text":
-        frame, variables = describe_text(frame, request)
-        return Microdata(frame, variables, name, origin)
+        frame, variables, codes = describe_text(frame, request)
+        data = Microdata(frame, variables, name, origin)
+        data._codes.update(codes)
+        return data
     return Microdata(frame, describe(frame, request, facts), name, origin)

@@ -9,7 +9,7 @@ import io
 import time
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -27,7 +27,9 @@ DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
 _BLOCK = 1 << 21
 _AT_ONCE = 1 << 22
 _LARGEST = (1 << 31) - 1
-_GLANCE = 50
+_GLANCE, _SAMPLE = 50, 500
+# A shorter text is parsed and typed before what repeats is known.
+_SHORT = 1 << 20
 # No record is longer: what is has no lines, or a quotation mark that is not closed.
 _LONGEST = 1 << 24
 # No text of records is packed smaller than this; below so many bytes it does no harm.
@@ -282,6 +284,16 @@ def _wait_for_release(body: memoryview) -> None:
         time.sleep(0.001)
 
 
+def _as_series(column: Any) -> pl.Series:
+    """Return a column of Arrow's as text, or as an `Enum` of the texts it has."""
+    if not hasattr(column.type, "index_type"):
+        # Typed columns are made contiguous later; to do it to their text first is for nothing.
+        return cast("pl.Series", pl.from_arrow(column, rechunk=False))
+    whole = column.unify_dictionaries().combine_chunks()
+    levels = cast("pl.Series", pl.from_arrow(whole.dictionary))
+    return levels.cast(pl.Enum(levels)).gather(cast("pl.Series", pl.from_arrow(whole.indices)))
+
+
 class TooLongError(Exception):
     """A cell may be longer than the pieces: they must be read again in larger ones."""
 
@@ -306,19 +318,28 @@ class TextFile:
         body = memoryview(self.content)[self.start :]
         if _is_blank(body, b"\r\n"):
             return pl.DataFrame(schema=dict.fromkeys(chosen, pl.String))
+        # Texts that are repeated are numbered as they are parsed, and typed once each.
+        many = pa.large_string()
+        few = pa.dictionary(pa.int32(), many)
+        repeated = self._repeated() if len(body) > _SHORT else ()
+        kinds = {name: few if name in repeated else many for name in chosen}
         table = None
         # At last in one block, for a file with cells longer than a block.
         for block in (_BLOCK, min(len(body) + 1, _LARGEST)):
             with suppress(pa.ArrowInvalid):
-                options = self._options(chosen, pa.large_string(), block)
+                options = self._options(kinds, block)
                 table = arrow_csv.read_csv(pa.py_buffer(body), **options)
                 break
         if table is None:
             _wait_for_release(body)
             raise self._fault()
-        # Typed columns are made contiguous later; to do it to their text first is for nothing.
-        frame = cast("pl.DataFrame", pl.from_arrow(table, rechunk=False))
-        return frame.rename(dict(zip(frame.columns, chosen, strict=True)))
+        return pl.DataFrame(dict(zip(chosen, map(_as_series, table.columns), strict=True)))
+
+    def _repeated(self) -> set[str]:
+        """Return the columns of which a text stands for ten records or more, among the first."""
+        rows = [row for _, row in islice(self._rows(), 1, 1 + _SAMPLE) if row]
+        columns = zip(self.names, zip(*rows, strict=False), strict=False)
+        return {name for name, texts in columns if 10 * len(set(texts)) <= len(rows)}
 
     def batches(self, chosen: Sequence[str], size: int) -> Iterator[Any]:
         """Yield Arrow's batches of the chosen columns of a file, each of about so many bytes."""
@@ -334,18 +355,19 @@ class TextFile:
             # Texts are numbered as they are parsed: most columns have few different ones.
             kind, block = pa.dictionary(pa.int32(), pa.string()), min(size, _LARGEST)
             try:
-                yield from arrow_csv.open_csv(file, **self._options(chosen, kind, block))
+                options = self._options(dict.fromkeys(chosen, kind), block)
+                yield from arrow_csv.open_csv(file, **options)
             except pa.ArrowInvalid:
                 if block < min(self.content.stat().st_size, _LONGEST):
                     raise TooLongError from None
                 raise self._fault() from None
 
-    def _options(self, chosen: Sequence[str], kind: Any, block: int) -> dict[str, Any]:
-        """Return how PyArrow is to parse: every chosen column as text, empty cells as null."""
+    def _options(self, kinds: Mapping[str, Any], block: int) -> dict[str, Any]:
+        """Return how PyArrow is to parse: every column as its kind of text, empty cells as null."""
         from pyarrow import csv as arrow_csv
 
         places = {column: str(place) for place, column in enumerate(self.names)}
-        wanted = [places[column] for column in chosen]
+        wanted = {places[column]: kind for column, kind in kinds.items()}
         return {
             "read_options": arrow_csv.ReadOptions(
                 column_names=list(map(str, range(len(self.names)))), block_size=block
@@ -354,8 +376,8 @@ class TextFile:
                 delimiter=self.delimiter, newlines_in_values=True
             ),
             "convert_options": arrow_csv.ConvertOptions(
-                column_types=dict.fromkeys(wanted, kind),
-                include_columns=wanted,
+                column_types=wanted,
+                include_columns=list(wanted),
                 null_values=[""],
                 strings_can_be_null=True,
             ),
