@@ -130,7 +130,11 @@ def shrink_a_key(rows, cutoff, random, until=1):
 def test_cell_sizes_under_each_missing_policy(rows, missing):
     engine = engine_of(rows)
     sizes = engine.cell_sizes(NAMES[: len(rows[0])], missing=missing)
-    assert sizes.tolist() == slow_sizes(rows, missing)
+    slow = slow_sizes(rows, missing)
+    assert sizes.tolist() == slow
+    spectrum = engine.measure(NAMES[: len(rows[0])], missing=missing).spectrum
+    by_size = sorted(Counter(filter(None, slow)).items())
+    assert list(zip(spectrum.sizes, spectrum.counts, strict=True)) == by_size
 
 
 @given(tables())

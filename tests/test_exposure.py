@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from keyhole.engines import memory
 from keyhole.errors import ColumnError, FileError, InputError, OptionError
 from keyhole.exposure.cells import risk
 
@@ -49,6 +50,16 @@ def test_every_figure_by_its_definition(frame, missing, cutoff):
         rows = [r for r, x in zip(frame.rows(), f, strict=True) if x]
         assert found.cells == len(set(rows))
         assert found.cr == found.cells / n
+
+
+def test_records_are_sorted_once_and_only_if_their_cells_are_asked_for(monkeypatch):
+    sort, sorts = memory.RecordCells, []
+    monkeypatch.setattr(memory, "RecordCells", lambda *given: sorts.append(1) or sort(*given))
+    found = risk({"a": [1, 1, 2]}, keys=["a"])
+    assert found.uniques == 1
+    assert not sorts
+    assert found.f.tolist() == found.f.tolist() == [2, 2, 1]
+    assert len(sorts) == 1
 
 
 @given(files())

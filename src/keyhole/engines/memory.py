@@ -18,7 +18,7 @@ import numpy.typing as npt
 from keyhole.data.columns import Codes
 from keyhole.engines.protocol import Missing, Records, Spectrum, Tally
 from keyhole.engines.resources import WORKERS, in_threads
-from keyhole.engines.storage import MEMORY, Storage, copied, parts
+from keyhole.engines.storage import MEMORY, Storage, copied, count_codes, parts
 from keyhole.kernels.arrays import Ints, Words
 from keyhole.kernels.packing import Layout, layout, pack
 
@@ -136,9 +136,9 @@ class MemoryEngine:
         self._left = {(key - {v}, cutoff): one for v, one in zip(numbers, found, strict=True)}
         return found
 
-    def measure(self, keys: Sequence[str], *, missing: Missing = "own") -> RecordCells:
+    def measure(self, keys: Sequence[str], *, missing: Missing = "own") -> KeyCells:
         columns = [self._columns[v] for v in self.numbers(keys)]
-        return RecordCells(columns, missing, self.storage)
+        return KeyCells(columns, missing, self.storage)
 
     def cell_sizes(self, keys: Sequence[str], *, missing: Missing = "own") -> Ints:
         """Return for each record, in order, the size of its cell (0: left out by `drop`)."""
@@ -300,17 +300,7 @@ class RecordCells:
 
     @property
     def spectrum(self) -> Spectrum:
-        by_size: Counter[int] = Counter()
-        for some in parts(len(self._sizes)):
-            sizes, counts = self._sizes[some], self.counts[some]
-            small = sizes < SMALL  # most are, and those are quickly counted
-            summed = np.bincount(sizes[small], weights=counts[small])
-            by_size.update({size: int(summed[size]) for size in np.flatnonzero(summed).tolist()})
-            large, which = np.unique(sizes[~small], return_inverse=True)
-            summed = np.bincount(which, weights=counts[~small], minlength=len(large))
-            by_size.update(dict(zip(large.tolist(), map(int, summed), strict=True)))
-        ordered = sorted(by_size)
-        return Spectrum(len(self._sizes), tuple(ordered), tuple(by_size[size] for size in ordered))
+        return _spectrum(self._sizes, self.counts)
 
     def match(self, amounts: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Return for each cell the amounts of all cells that match it as wildcards."""
@@ -326,6 +316,54 @@ class RecordCells:
                 codes = (patterns[:, word] & field[word]) >> np.uint64(plan.shift[v])
                 known[codes == column.size - 1] &= ~field
         return wildcards.match(patterns, amounts, known, plan.digits(every))
+
+
+class KeyCells:
+    """The cells of one key, in memory counted without the records until these are asked for."""
+
+    def __init__(self, columns: Sequence[Codes], missing: Missing, storage: Storage) -> None:
+        self._given = (columns, missing, storage)
+
+    @cached_property
+    def _sorted(self) -> RecordCells:
+        return RecordCells(*self._given)
+
+    @property
+    def spectrum(self) -> Spectrum:
+        columns, missing, storage = self._given
+        plan = layout([c.size for c in columns])
+        if plan.words > 1 or missing != "own" or storage is not MEMORY:
+            return self._sorted.spectrum
+        rows = pack([c.values for c in columns], plan)
+        patterns = 1 << int(plan.bits.sum())
+        if patterns <= len(rows):
+            counts = count_codes(rows[:, 0].view(np.int64), patterns)
+            counts = counts[counts > 0]
+        else:
+            rows[:, 0].sort()
+            counts = np.diff(_starts(rows, storage))
+        return _spectrum(counts, counts)
+
+    def sizes(self) -> Ints:
+        return self._sorted.sizes()
+
+    def numbers(self) -> Ints:
+        return self._sorted.numbers()
+
+
+def _spectrum(cell_sizes: Ints, records: Ints) -> Spectrum:
+    """Return how many records lie in cells of each size, from the size and records of each cell."""
+    by_size: Counter[int] = Counter()
+    for some in parts(len(cell_sizes)):
+        sizes, counts = cell_sizes[some], records[some]
+        small = sizes < SMALL  # most are, and those are quickly counted
+        summed = np.bincount(sizes[small], weights=counts[small])
+        by_size.update({size: int(summed[size]) for size in np.flatnonzero(summed).tolist()})
+        large, which = np.unique(sizes[~small], return_inverse=True)
+        summed = np.bincount(which, weights=counts[~small], minlength=len(large))
+        by_size.update(dict(zip(large.tolist(), map(int, summed), strict=True)))
+    ordered = sorted(by_size)
+    return Spectrum(len(cell_sizes), tuple(ordered), tuple(by_size[size] for size in ordered))
 
 
 def _complete(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -35,6 +36,8 @@ from keyhole.core.tables import Table
 from keyhole.engines import Records
 from keyhole.engines.choose import backend_of, engine_notes, engine_of, local_engine
 from keyhole.engines.opening import open_for
+from keyhole.engines.protocol import Cells
+from keyhole.engines.storage import MEMORY
 from keyhole.errors import OptionError
 from keyhole.exposure.attributes_cells import ToldColumn, told_columns, told_tables
 from keyhole.exposure.dispersion import PopulationModel, model_population
@@ -61,7 +64,7 @@ POLICIES = {
 class Exposure(Result):
     """Exposure of a file on one key.
 
-    `sizes` are cell sizes and `counts` how many records lie in cells of that size; `each` has the
+    `sizes` are cell sizes and `counts` how many records lie in cells of that size; `each` gives the
     size of each record's cell, in the order of the file (0: not counted, under `missing="drop"`),
     and is None where the records are on Spark; see `f`. `unestimated` says why `population`, though
     asked for, is None. Beside it may stand what the key tells of `sensitive` columns, the cheapest
@@ -82,7 +85,7 @@ class Exposure(Result):
     notes: tuple[str, ...]
     sizes: Annotated[tuple[int, ...], HIDDEN] = ()
     counts: Annotated[tuple[int, ...], HIDDEN] = ()
-    each: Annotated[Ints | None, HIDDEN] = None
+    each: Annotated[Callable[[], Ints] | None, HIDDEN] = None
     population: Annotated[PopulationRisk | None, When("estimates_population")] = None
     unestimated: Annotated[str, WHEN_SET] = ""
     by: Annotated[str | None, WHEN_SET] = None
@@ -115,7 +118,7 @@ class Exposure(Result):
                 "instead: attach_sizes of keyhole.spark.data adds it to the records "
                 "where they are."
             )
-        return self.each
+        return self.each()
 
     def rp_at(self, cutoff: int) -> float:
         """Return RP at any cutoff."""
@@ -314,8 +317,13 @@ def _measure(data: Records, asked: Question, *, modelled: bool = True) -> Exposu
     engine = engine_of(data, asked.keys)
     measured = engine.measure(asked.keys, missing=asked.missing)
     found = measured.spectrum
-    f = measured.sizes() if backend_of(data).is_here else None
-    population, unestimated = _population(data, asked, f, measured.numbers, modelled)
+    backend, each = backend_of(data), None
+    if backend.is_here and backend.storage is MEMORY:
+        each = cache(lambda: engine.measure(asked.keys, missing=asked.missing).sizes())
+    elif backend.is_here:  # the folder may be gone by the time they are asked for
+        sizes = measured.sizes()
+        each = cache(lambda: sizes)
+    population, unestimated = _population(data, asked, measured, modelled)
     exposure = Exposure(
         keys=asked.keys,
         cutoff=asked.cutoff,
@@ -333,7 +341,7 @@ def _measure(data: Records, asked: Question, *, modelled: bool = True) -> Exposu
         notes=engine_notes(data),
         sizes=found.sizes,
         counts=found.counts,
-        each=f,
+        each=each,
         population=population,
         unestimated=unestimated,
         engine=engine.name,
@@ -356,10 +364,11 @@ def _notes(found: Exposure) -> Iterator[str]:
 
 
 def _population(
-    data: Records, asked: Question, f: Ints | None, numbers: Callable[[], Ints], modelled: bool
+    data: Records, asked: Question, measured: Cells, modelled: bool
 ) -> tuple[PopulationRisk | None, str]:
     """Return the risk in the population where it is asked for, or why there is none."""
-    if f is None or (asked.weight, asked.fraction, asked.household) == (None, None, None):
+    asks = (asked.weight, asked.fraction, asked.household) != (None, None, None)
+    if not asks or not backend_of(data).is_here:
         return None, ""
     size = data.records * (POPULATION_BYTES + 8 * len(asked.keys) * modelled)
     backend_of(data).storage.require(size, "estimating the risk in the population")
@@ -378,10 +387,10 @@ def _population(
             homes[alone] = codes.size + alone
     model = None
     if modelled and asked.missing == "own" and (asked.weight, asked.fraction) != (None, None):
-        model = _model(data, asked, numbers(), weights)
+        model = _model(data, asked, measured.numbers(), weights)
     found = measure_population(
-        f,
-        cells=numbers(),
+        measured.sizes(),
+        cells=measured.numbers(),
         weights=weights,
         fraction=asked.fraction,
         population=people,
