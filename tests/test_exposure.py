@@ -1,5 +1,7 @@
 """RP, CR and the counts around them, under the three readings of a missing key."""
 
+import pickle
+
 import numpy as np
 import polars as pl
 import pytest
@@ -60,6 +62,14 @@ def test_records_are_sorted_once_and_only_if_their_cells_are_asked_for(monkeypat
     assert not sorts
     assert found.f.tolist() == found.f.tolist() == [2, 2, 1]
     assert len(sorts) == 1
+
+
+def test_a_pickled_exposure_has_the_cells_of_records_and_nothing_else_of_them():
+    found = risk({"a": ["Ada", "Ada", "Bob"]}, keys=["a"])
+    kept = pickle.dumps(found)
+    assert b"Ada" not in kept
+    assert pickle.loads(kept).f.tolist() == [2, 2, 1]
+    assert pickle.loads(kept).to_dict() == found.to_dict()
 
 
 @given(files())

@@ -3,7 +3,7 @@
 A result is a frozen dataclass. Its members in JSON are its fields and those properties that are
 marked by `figure` ::
 
-    each: Annotated[Callable[[], Ints] | None, HIDDEN]      # not in JSON
+    sizes: Annotated[tuple[int, ...], HIDDEN] = ()          # not in JSON
     at_risk: Annotated[Mapping[int, int], Named("at_risk_records")]
     groups: Annotated[tuple[Group, ...], WHEN_SET] = ()     # left out where there are none
     uniques: Annotated[int, COUNT]                          # counts people

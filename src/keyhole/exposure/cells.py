@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -60,6 +59,22 @@ POLICIES = {
 }
 
 
+class CellSizes:
+    """Gives the size of each record's cell, found when first asked for; a pickle has no more."""
+
+    def __init__(self, find: Callable[[], Ints]) -> None:
+        self._find = find
+
+    def __call__(self) -> Ints:
+        """Return the size of each record's cell, in the order of the file."""
+        found = self._find()
+        self._find = found.view
+        return found
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return CellSizes, (self().view,)
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Exposure(Result):
     """Exposure of a file on one key.
@@ -85,7 +100,7 @@ class Exposure(Result):
     notes: tuple[str, ...]
     sizes: Annotated[tuple[int, ...], HIDDEN] = ()
     counts: Annotated[tuple[int, ...], HIDDEN] = ()
-    each: Annotated[Callable[[], Ints] | None, HIDDEN] = None
+    each: Annotated[CellSizes | None, HIDDEN] = None
     population: Annotated[PopulationRisk | None, When("estimates_population")] = None
     unestimated: Annotated[str, WHEN_SET] = ""
     by: Annotated[str | None, WHEN_SET] = None
@@ -319,10 +334,9 @@ def _measure(data: Records, asked: Question, *, modelled: bool = True) -> Exposu
     found = measured.spectrum
     backend, each = backend_of(data), None
     if backend.is_here and backend.storage is MEMORY:
-        each = cache(lambda: engine.measure(asked.keys, missing=asked.missing).sizes())
+        each = CellSizes(lambda: engine.measure(asked.keys, missing=asked.missing).sizes())
     elif backend.is_here:  # the folder may be gone by the time they are asked for
-        sizes = measured.sizes()
-        each = cache(lambda: sizes)
+        each = CellSizes(measured.sizes().view)
     population, unestimated = _population(data, asked, measured, modelled)
     exposure = Exposure(
         keys=asked.keys,
