@@ -420,8 +420,9 @@ def test_further_keys_are_read_and_written():
     assert kind.settle(kind.read(kind.write(value))) == value
     assert kind.settle(kind.shortest(value)) == value
     assert [name for _, name in kind.columns(value)] == ["sex", "a|b", "age"]
-    with pytest.raises(ValueError, match="sex"):
-        kind.read("sex")
+    for text in ("sex", '"sex=0.1"'):
+        with pytest.raises(ValueError, match="sex"):
+            kind.read(text)
     asked = bind(solve, {"keys": ["sex"], "limit": 0.1, "limits": "sex"})
     assert asked.problems
 

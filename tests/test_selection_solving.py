@@ -373,3 +373,11 @@ def test_a_release_of_one_record_may_meet_a_limit_and_one_of_none_may_not():
     for records, meets in ((1, True), (0, False)):
         left = Treatment(nobody, nobody, (0,) if records else (), records)
         assert left.meets([KeyLimit((0,), 0.5)] if records else []) is meets
+
+
+def test_records_without_any_of_the_key_are_removed_where_they_are_few():
+    records = np.array([5, 1])
+    node = LadderNode(records, [np.array([0, 1])], [np.array([False, True])])
+    found = node.treated([KeyLimit((0,), 0.0)], cutoff=3, suppress=0, remove=1)
+    assert found is not None
+    assert found.removed.tolist() == [0, 1]
