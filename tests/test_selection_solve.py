@@ -415,11 +415,11 @@ def test_plans_that_coarsen_treat_no_record():
 
 def test_further_keys_are_read_and_written():
     kind = KeyLimits()
-    value = kind.settle([{"keys": ["sex", "a|b"], "limit": 0.02}, (["age"], 1)])
-    assert kind.write(value) == 'sex|"a|b"=0.02,age=1'
+    value = kind.settle([{"keys": ["sex", "a|b"], "limit": 0.02}, (["b|c"], 1)])
+    assert kind.write(value) == 'sex|"a|b"=0.02,"b|c"=1'
     assert kind.settle(kind.read(kind.write(value))) == value
     assert kind.settle(kind.shortest(value)) == value
-    assert [name for _, name in kind.columns(value)] == ["sex", "a|b", "age"]
+    assert [name for _, name in kind.columns(value)] == ["sex", "a|b", "b|c"]
     for text in ("sex", '"sex=0.1"'):
         with pytest.raises(ValueError, match="sex"):
             kind.read(text)

@@ -377,7 +377,7 @@ def test_a_release_of_one_record_may_meet_a_limit_and_one_of_none_may_not():
 
 def test_records_without_any_of_the_key_are_removed_where_they_are_few():
     records = np.array([5, 1])
-    node = LadderNode(records, [np.array([0, 1])], [np.array([False, True])])
+    node = LadderNode(records, [np.array([0, 0])], [np.array([False, True])])
     found = node.treated([KeyLimit((0,), 0.0)], cutoff=3, suppress=0, remove=1)
     assert found is not None
     assert found.removed.tolist() == [0, 1]
