@@ -50,7 +50,7 @@ TESTS = {
     "goldens",
     "reidentification": "study_[aeflpruv]* study_scores cli_study environment_scenarios "
     "long_lists goldens",
-    "synthesis": "synthesis_[demir]* synthesis_structure screening_households goldens",
+    "synthesis": "synthesis_[demirw]* synthesis_structure screening_households goldens",
     "protection": "protection_* cli_bad_options long_lists goldens",
     "reviews": "reviews* long_lists goldens",
 }
