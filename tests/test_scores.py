@@ -12,6 +12,7 @@ from keyhole.errors import OptionError
 from keyhole.exposure.levels import burdens, flag_causes, levels, summarise_levels
 from keyhole.exposure.scores import (
     UniqueSets,
+    carried_by,
     count_by_size,
     count_by_variable,
     dis_suda,
@@ -173,6 +174,19 @@ def test_contributions_by_level_equal_a_slow_twin(table: list[tuple]) -> None:
             assert found.level_mean[level] == pytest.approx(expected, nan_ok=True)
         total = 100 if share[scored].any() else np.nan
         assert found.level_percent.sum() == pytest.approx(total, nan_ok=True)
+
+
+@given(tables)
+def test_what_a_variable_carries_equals_a_slow_twin(table: list[tuple]) -> None:
+    variables = len(table[0])
+    found = search(table, variables)
+    sets = as_sets(found, len(table), variables, variables)
+    values = 2.0 ** np.arange(variables + 1)
+    for j in range(variables):
+        slow = [
+            sum(values[len(s)] for r, s in found if r == i and j in s) for i in range(len(table))
+        ]
+        assert carried_by(sets, j, values).tolist() == slow
 
 
 @given(tables)

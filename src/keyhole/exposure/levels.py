@@ -17,7 +17,8 @@ import polars as pl
 
 from keyhole.core.marks import COUNT, Share, figure
 from keyhole.core.tables import Table
-from keyhole.exposure.scores import UniqueSets, contains, require
+from keyhole.engines.resources import in_threads
+from keyhole.exposure.scores import UniqueSets, carried_by, contains, require
 from keyhole.kernels.arrays import Array, Floats, Ints
 from keyhole.results import Result, drawn_by, share
 
@@ -135,14 +136,14 @@ def flag_causes(sets: UniqueSets, level: npt.ArrayLike, codes: Sequence[Array]) 
 
     `codes` have for each variable the category of each record.
     """
-    flagged = np.asarray(level) >= 1
-    found = []
-    for j, column in enumerate(codes):
-        held = np.zeros(sets.records, dtype=np.bool_)
-        for owner, mask in sets.parts():
-            held[owner[contains(mask, j)]] = True
-        found.append(np.bincount(column[held & flagged], minlength=len(np.bincount(column))))
-    return found
+    flagged, once = np.asarray(level) >= 1, np.ones(sets.max_size + 1)
+
+    def count(j: int) -> Ints:
+        held = carried_by(sets, j, once) > 0
+        column = codes[j]
+        return np.bincount(column[held & flagged], minlength=int(column.max(initial=0)) + 1)
+
+    return in_threads(count, range(len(codes)), len(sets.owner))
 
 
 @dataclass(frozen=True, slots=True, repr=False)

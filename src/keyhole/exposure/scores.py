@@ -20,6 +20,7 @@ import numpy.typing as npt
 from keyhole.core.kinds import Number, kind_problems
 from keyhole.core.marks import HIDDEN
 from keyhole.core.shared import SMALLEST_FRACTION
+from keyhole.engines.resources import in_threads
 from keyhole.errors import OptionError
 from keyhole.kernels.arrays import Array, Flags, Floats, Ints, Words
 
@@ -274,26 +275,33 @@ def summarise_contributions(
     """
     scores = suda_scores(sets, convention)
     scored, total = np.flatnonzero(scores > 0), float(scores.sum())
-    found = []
     value = score_by_size(sets.variables, sets.max_size, convention)
-    for j, level in enumerate(codes):
-        carried, size = np.zeros(sets.records), len(np.bincount(level))
-        for owner, mask in sets.parts():
-            held = np.flatnonzero(contains(mask, j))
-            amount = value[np.bitwise_count(mask[held])]
-            carried += np.bincount(owner[held], weights=amount, minlength=sets.records)
+
+    def summarise(j: int) -> Contribution:
+        level, carried = codes[j], carried_by(sets, j, value)
+        size = int(level.max(initial=0)) + 1
         portion, part = carried[scored] / scores[scored], float(carried.sum())
         levels = level[scored]
         by_level = np.bincount(levels, weights=portion, minlength=size)
         by_code = np.bincount(level, weights=carried, minlength=size)
-        one = Contribution(
+        return Contribution(
             percent=100 * float(portion.mean()) if total else None,
             score_percent=100 * part / total if total else None,
             level_mean=_share(by_level, np.bincount(levels, minlength=size)),
             level_percent=100 * _share(by_code, np.full(size, part)),
         )
-        found.append(one)
-    return found
+
+    return in_threads(summarise, range(len(codes)), len(sets.owner))
+
+
+def carried_by(sets: UniqueSets, variable: int, values: Floats) -> Floats:
+    """Give each record the sum of the values, by size, of its minimal uniques with a variable."""
+    from keyhole.kernels.minimal import add_held
+
+    out = np.zeros(sets.records)
+    for owner, mask in sets.parts():
+        add_held(owner, mask, variable, values, out)
+    return out
 
 
 def _share(part: Array, whole: Array) -> Floats:

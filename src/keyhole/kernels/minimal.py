@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from keyhole.kernels.arrays import Flags, Ints, Numbers, Words
+from keyhole.kernels.arrays import Flags, Floats, Ints, Numbers, Words
 from keyhole.kernels.fields import popcount
 
 
@@ -280,6 +280,14 @@ def drop_larger(
             owners[left], masks[left] = owners[i], masks[i]
             left += 1
     return left
+
+
+@njit(nogil=True, cache=True)
+def add_held(owners: Ints, masks: Words, variable: int, values: Floats, out: Floats) -> None:
+    """Add to each owner's sum the values, by their sizes, of its sets that hold the variable."""
+    for i in range(len(owners)):
+        if masks[i] >> np.uint64(variable) & np.uint64(1):
+            out[owners[i]] += values[popcount(masks[i])]
 
 
 @njit(nogil=True, cache=True)
