@@ -92,6 +92,15 @@ def test_small_counts_must_stay_between_nothing_and_the_threshold():
     assert unsafe.upper.tolist() == [3, 0, 0]
 
 
+def test_that_a_few_have_nothing_is_hidden_by_the_room_of_the_smallest_amount():
+    firms = pl.DataFrame({"area": [*"nnsssee"], "turnover": [0.0, 0, 30, 40, 50, 5, 5]})
+    made = cross(load(firms), rows=("area",), magnitude="turnover",
+                 contributions=firms["turnover"].to_numpy())  # fmt: skip
+    unsafe = find_unsafe(made, SensitivityRules(threshold=3, range_percent=20))
+    assert made.values.tolist() == [10, 0, 120, 130]
+    assert unsafe.upper.tolist() == unsafe.lower.tolist() == [2, 2, 0, 0]
+
+
 def test_the_hand_worked_table():
     found = table(firms(), rows="area", cols="trade", magnitude="turnover", p_percent=15)
     # Only north b is unsafe. The cheapest rectangle around it takes c: 150 + 140 + 270 = 560.
