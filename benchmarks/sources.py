@@ -24,22 +24,25 @@ from keyhole.data import Codes, Microdata, load
 from keyhole.exposure.cells import risk
 
 OURS, METHOD, LONGEST = "keyhole", "forward", 60.0
+BUDGET = 8.0
+"""Seconds for all turns of who reads a file."""
 RIVALS: tuple[type[Rival], ...] = (DuckDB, Polars, PackedNumpy)
 Table = Callable[[Sequence[str], Sequence[Sequence[str]]], str]
 
 
-def measure_sources(records: int) -> dict[str, Any]:
+def measure_sources(sizes: Sequence[int]) -> dict[str, Any]:
     """Measure RP on keys of several sizes, and the whole path from a Parquet and a CSV file."""
-    data = sample(records)
-    with tempfile.TemporaryDirectory() as folder:
-        files = [Path(folder, f"sample.{kind}") for kind in ("parquet", "csv")]
-        frame = data.frame.select(keys_of(16))
-        frame.write_parquet(files[0])
-        frame.write_csv(files[1])
-        return {
-            "keys": [_one_key(data, keys_of(count)) for count in (1, 8, 16)],
-            "files": [_from_file(file, records, keys_of(16)) for file in files],
-        }
+    found: dict[str, Any] = {"keys": [], "files": []}
+    for records in sizes:
+        data = sample(records)
+        found["keys"] += [_one_key(data, keys_of(count)) for count in (1, 8, 16)]
+        with tempfile.TemporaryDirectory() as folder:
+            files = [Path(folder, f"sample.{kind}") for kind in ("parquet", "csv")]
+            frame = data.frame.select(keys_of(16))
+            frame.write_parquet(files[0])
+            frame.write_csv(files[1])
+            found["files"] += [_from_file(file, records, keys_of(16)) for file in files]
+    return found
 
 
 def _one_key(data: Microdata, keys: Key) -> dict[str, Any]:
@@ -72,7 +75,7 @@ def _from_file(file: Path, records: int, keys: Key) -> dict[str, Any]:
     ways: dict[str, Callable[[], Any]] = {OURS: lambda: ours(load(file), keys, METHOD)}
     for make in RIVALS:
         ways[make.name] = partial(_walk, make, file, keys)
-    runs = interleaved(ways)
+    runs = interleaved(ways, budget=BUDGET)
     for name, (_, walk) in runs.items():
         check_same(runs[OURS][1], walk, name)
     times = interleaved({"": partial(_encode, file, keys)})[""][0]
