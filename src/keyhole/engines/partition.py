@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -459,49 +459,75 @@ class OpenCells:
 
     def narrowed(self, variable: int | None, more: Sequence[int]) -> OpenCells:
         """Return the cells split by a variable, if any, to which only `more` may join, in order."""
-        left = [v for v in self.open if v != variable]
-        return self._narrowed(variable, more, is_sorted=left[len(left) - len(more) :] == [*more])
+        kept = self.open[len(self.open) - len(more) - (variable is not None) :]
+        # Equal rows stay neighbours when what is left out is sorted by last.
+        is_sorted = [v for v in kept if v != variable] == [*more]
+        return self._narrowed(variable, more, is_sorted=is_sorted)
 
     def _narrowed(self, variable: int | None, more: Sequence[int], is_sorted: bool) -> OpenCells:
-        words, storage, most = self._split[0].shape[1], self.storage, len(self._split[0])
-        mask = np.zeros(words, dtype=np.uint64)
-        for v in more:
-            word, shift, bits = self._places[v].tolist()
-            mask[word] |= np.uint64(((1 << bits) - 1) << shift)
-        tops = [0 if is_sorted else int(one).bit_length() for one in mask]
-        places = [
-            (w, max(t - 8, 0), min(t, 8)) for w in range(words) for t in range(tops[w], 0, -8)
-        ]
-        digits = np.array(places, dtype=np.int64).reshape(-1, 3)
+        words, room = self._split[0].shape[1], self.storage.empty
+        mask = self._mask(more, words)
+        both = self._split, self._closed
+        if not is_sorted:
+            needed = self._mask(more if variable is None else [*more, variable], words)
+            both = self._sorted(self._split, needed), self._sorted(self._closed, needed)
+        counts = [len(some[0]) for some in both]
+        most, every = max(counts), sum(counts)
+        working = narrowing.Room(
+            room((most, words), np.uint64), *(room(most, k) for k in (np.int32, np.int32, np.uint8))
+        )
+        out = narrowing.Narrowed(
+            room((every + 1, words), np.uint64),
+            room(every + 1, np.int32),
+            room(every // 2 + 3, np.int64),
+        )
+        end = len(out.starts) - 1
+        out.starts[end] = every
+        found = np.array([0, 0, every, end, self._alone, self.at_risk], dtype=np.int64)
         field = _NO_FIELD if variable is None else self._places[variable]
-        every = most + len(self._closed[0]) + 1
-
-        def room(kind: Any, rows: int = every, columns: int = 0) -> npt.NDArray[Any]:
-            return storage.empty((rows, columns) if columns else rows, kind)
-
-        kept, closed = (
-            (room(np.uint64, every, words), room(np.int32), room(np.int64, every // 2 + 2))
-            for _ in range(2)
-        )
-        numbers = (room(kind) for kind in (np.int32, np.int32, np.uint8, *[np.int32] * 3))
-        working = narrowing.Room(room(np.uint64, every, words), *numbers)
-        spare = (
-            (closed[0], closed[1]) if is_sorted else (room(np.uint64, every, words), room(np.int32))
-        )
-        found = np.zeros(6, dtype=np.int64)
-        how = (field, mask, digits, spare, self.cutoff, working, kept, closed, found)
-        narrowing.narrow_cells(*self._split, True, *how)
-        narrowing.narrow_cells(*self._closed, False, *how)
-        counts = found.tolist()
+        for some, are_open in zip(both, (True, False), strict=True):
+            narrowing.narrow_cells(*some, are_open, field, mask, self.cutoff, working, out, found)
+        rows, cells, first, first_cell, alone, at_risk = found.tolist()
+        out.starts[cells] = rows
+        closed = out.starts[first_cell:]
+        closed -= first
         return replace(
             self,
             open=tuple(more),
             _places={v: self._places[v] for v in more},
-            _split=_cut(kept, *counts[:2]),
-            _closed=_cut(closed, *counts[2:4]),
-            _alone=self._alone + counts[4],
-            at_risk=self.at_risk + counts[5],
+            _split=(out.rows[:rows], out.weights[:rows], out.starts[: cells + 1]),
+            _closed=(out.rows[first:every], out.weights[first:every], closed),
+            _alone=alone,
+            at_risk=at_risk,
         )
+
+    def _mask(self, variables: Iterable[int], words: int) -> Words:
+        mask = np.zeros(words, dtype=np.uint64)
+        for v in variables:
+            word, shift, bits = self._places[v].tolist()
+            mask[word] |= np.uint64(((1 << bits) - 1) << shift)
+        return mask
+
+    def _sorted(self, some: Rows, mask: Words) -> Rows:
+        """Return cells whose rows are sorted by the fields in a mask."""
+        starts = some[2]
+        rows, weights = (copied(one, self.storage) for one in some[:2])
+        top, tag_bits = int(mask[0]).bit_length(), self.cutoff.bit_length()
+        if len(mask) == 1 and (len(starts) - 1).bit_length() + top + tag_bits <= 64:
+            narrowing.pack_cells(*some, int(mask[0]), top + tag_bits, tag_bits, rows[:, 0])
+            sort_in_threads(rows[:, 0], self.storage)
+            narrowing.unpack_cells(rows[:, 0], int(mask[0]), tag_bits, weights)
+            return rows, weights, starts
+        tops = [int(one).bit_length() for one in mask]
+        digits = [
+            (w, max(t - 8, 0), min(t, 8)) for w in range(len(mask)) for t in range(tops[w], 0, -8)
+        ]
+        cells.sort_cells(
+            rows, weights, starts, np.array([0, len(starts) - 1], dtype=np.int64), mask,
+            np.array(digits, dtype=np.int64).reshape(-1, 3),
+            self.storage.empty(rows.shape, np.uint64), self.storage.empty(len(rows), np.int32),
+        )  # fmt: skip
+        return rows, weights, starts
 
     def tally(self, records: int) -> Tally:
         """Tally the cells as they are."""
@@ -511,8 +537,10 @@ class OpenCells:
     def joint(self, records: int) -> Tally:
         """Tally the cells if everything that may join did."""
         rows, weights, _ = self._split
-        small = (weights[some] for some in parts(len(rows)))
-        at_risk = sum(int(one[one < self.cutoff].sum()) for one in small)
+        at_risk = 0
+        for some in parts(len(rows)):
+            full = self.cutoff * int(np.count_nonzero(weights[some] == self.cutoff))
+            at_risk += int(weights[some].sum(dtype=np.int64)) - full
         every = self._alone + len(rows) + len(self._closed[0])
         return Tally(records, every, self.at_risk + at_risk)
 
@@ -538,13 +566,6 @@ class OpenCells:
 
 
 _NO_FIELD = np.zeros(3, dtype=np.int64)
-
-
-def _cut(room: Rows, rows: int, count: int) -> Rows:
-    """Return the rows and cells that were written."""
-    held, weights, starts = room
-    starts[count] = rows
-    return held[:rows], weights[:rows], starts[: count + 1]
 
 
 class PatternTable:
