@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from typing import Any, Protocol
 
 from keyhole.core.kinds import Choice, require_list
@@ -180,12 +180,15 @@ Evaluate = Callable[[tuple[str, ...]], Exposed]
 
 
 class EngineEvaluator:
-    """Answers from an engine's counts, at one cutoff; for many neighbours of a set at once."""
+    """Answers from an engine's counts, at one cutoff; for many neighbours of a set at once.
+
+    It remembers them: a stepwise search begins as a forward one.
+    """
 
     def __init__(self, engine: Engine, *, cutoff: int) -> None:
         self._tally = partial(engine.tally, cutoff=cutoff)
-        self.added = partial(engine.tally_added, cutoff=cutoff)
-        self.removed = partial(engine.tally_removed, cutoff=cutoff)
+        self.added = cache(partial(engine.tally_added, cutoff=cutoff))
+        self.removed = cache(partial(engine.tally_removed, cutoff=cutoff))
 
     def __call__(self, variables: tuple[str, ...]) -> Exposed:
         """Answer for one set."""
@@ -202,7 +205,7 @@ def evaluate_moves(
         taking = [m for m in moves if m.added is None]
         for group, ask in ((adding, evaluate.added), (taking, evaluate.removed)):
             if group:
-                names = [m.added or m.removed or "" for m in group]
+                names = tuple(m.added or m.removed or "" for m in group)
                 answers.update(zip(group, ask(base, names), strict=True))
     return [answers[m] if m in answers else evaluate(m.variables) for m in moves]
 
