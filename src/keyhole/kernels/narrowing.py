@@ -93,7 +93,7 @@ def narrow_cells(
     whole = mask.copy()
     whole[word] |= top << shift
     few = max(1, CELLS_AT_ONCE >> field[2])
-    held = np.zeros((few << field[2], 2), dtype=np.int32)  # by new cell: its rows, its size
+    held = np.zeros((few << field[2], 2), dtype=np.int64)  # by new cell: its rows, its size
     place = np.empty(few << field[2], dtype=np.int64)
     seen = np.empty((few << field[2]) + 1, dtype=np.int32)
     more = np.zeros(words, dtype=np.uint64)  # the row before: its words but the first
@@ -127,13 +127,13 @@ def narrow_cells(
             room.homes[merged] = home
             seen[new] = home
             new += np.uint64(held[home, 0] == 0)
-            held[home, 0] += np.int32(differs)
-            held[home, 1] += weight - so_far
+            held[home, 0] += np.int64(differs)
+            held[home, 1] += np.int64(weight - so_far)
             i += one
         for k in range(new):
             home = np.uint64(seen[k])
-            count_here, size = np.int64(held[home, 0]), np.int64(held[home, 1])
-            held[home, 0] = held[home, 1] = none
+            count_here, size = held[home]
+            held[home] = 0
             is_small, is_alone = size < most, count_here == 1
             is_closed = (is_small | (size == count_here * most) | (not are_open)) & (not is_alone)
             stays = not (is_alone | is_closed)
