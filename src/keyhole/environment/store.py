@@ -39,6 +39,7 @@ Action = Literal["added", "changed", "removed"]
 
 VERSIONS = ("0001", "0002", "0003")
 _REMEDY = "Nothing was written. Read the store again and repeat the changes."
+_MAKE = "or make a store with `keyhole environment init`."
 
 metadata = sa.MetaData()
 version_table = sa.Table(
@@ -68,9 +69,10 @@ _latest_index = sa.Index("latest_of_a_name", history.c.kind, history.c.name, his
 APPLICATION = 0x4B455948
 _HALF_URL = re.compile(r"\s*(postgres(ql)?(\+\w+)?|sqlite)\s*:", re.IGNORECASE)
 _CREDENTIALS = re.compile(r"[^/\\@:]:[^/\\@]+@")  # ann:secret@
+_SERVERS = ("postgresql", "postgres", "postgresql+psycopg")
 _WANTED = (
     "store must be the path of a SQLite file, or a URL such as "
-    "postgresql://user:password@host/database"
+    "postgresql://user:password@host/database or sqlite:///folder/environment.db"
 )
 
 
@@ -117,24 +119,20 @@ class FilePlace:
         try:
             mode = self.path.stat().st_mode
             if not stat.S_ISREG(mode):
-                folder = stat.S_ISDIR(mode)
-                what = "a folder" if folder else "a pipe, a socket or a device"
-                where = " in it" * folder
-                raise FileError(f"{self} must be a file. Got {what} instead: name a file{where}.")
+                what = "a folder" if stat.S_ISDIR(mode) else "a pipe, a socket or a device"
+                raise FileError(f"{self} must be a file. Got {what} instead: name a file.")
             with self.path.open("rb") as file:
                 header = file.read(100)
         except (FileNotFoundError, NotADirectoryError):
             if create and self.path.parent.is_dir():
                 return
-            problem = "does not exist. Check its name, or make a store with"
-            problem += " `keyhole environment init`."
+            problem = f"does not exist. Check its name, {_MAKE}"
             if create:
                 parent = repr(str(self.path.parent))
                 problem = f"cannot be made: the folder {parent} does not exist. Make it first."
             raise FileError(f"{self} {problem}") from None
         except (OSError, ValueError) as error:
-            number = error.errno if isinstance(error, OSError) else None
-            reason = os.strerror(number) if number else "the system refuses"
+            reason = getattr(error, "strerror", None) or "the system refuses"
             raise FileError(f"{self} cannot be read: {reason}. Check the path.") from None
         database = header.startswith(b"SQLite format 3\0")
         ours = database and header[68:72] == APPLICATION.to_bytes(4, "big")
@@ -165,9 +163,8 @@ class ServerPlace:
         options = f"?options={asked['options']}" if "options" in asked else ""
         return f"postgresql://{host}{port}/{self.url.database or ''}{options}"
 
-    def engine(self, *, create: bool, writing: bool, timeout: float) -> sa.Engine:
-        """Give an engine that waits for a lock as long as is told."""
-        del create
+    def engine(self, *, create: bool, writing: bool, timeout: float) -> sa.Engine:  # noqa: ARG002
+        """Give an engine that waits for a lock as long as is told; `create` is for files."""
         name, seconds = self.url.set(drivername="postgresql+psycopg"), max(2, round(timeout))
         said = "connect_timeout" in self.url.query
         arguments: dict[str, Any] = {} if said else {"connect_timeout": seconds}
@@ -185,9 +182,6 @@ class ServerPlace:
         sa.event.listen(engine, "connect", settle)
         return engine
 
-    def check(self, *, create: bool) -> None:
-        """Nothing can be told of a database before it is asked."""
-
 
 Place = FilePlace | ServerPlace
 
@@ -200,28 +194,17 @@ def place_of_store(place: str | os.PathLike[str]) -> Place:
     scheme, mark, rest = text.partition("://")
     if not mark and not (_HALF_URL.match(text) or _CREDENTIALS.search(text)):
         return FilePlace(Path(text))
-    problem, url = "Got an incomplete URL instead: begin it with postgresql://.", None
-    if mark:
-        problem = (
-            "Got a URL that cannot be read: write @, /, : and % in a password as %40, %2F, %3A "
-            "and %25."
-        )
-        with suppress(sa.exc.ArgumentError, ValueError):  # whose message may show the password
-            url = sa.make_url(f"{scheme.strip().lower()}://{rest}")
-    if url is not None and url.get_backend_name() == "sqlite":
-        if url.host or url.query or not url.database or url.database == ":memory:":
-            raise OptionError(
-                "a SQLite URL must name a file and nothing else: sqlite:///folder/environment.db. "
-                "Give the path instead."
-            )
-        return FilePlace(Path(url.database))
-    if url is not None:
-        problem = "Got a URL of another kind of database instead."
-        if url.drivername in ("postgresql", "postgres", "postgresql+psycopg"):
-            if "@" not in (url.host or ""):
-                return ServerPlace(url)
-            problem = "Got a URL with more than one @: write the @ of a password as %40."
-    raise OptionError(f"{_WANTED}. {problem}")
+    with suppress(sa.exc.ArgumentError, ValueError):  # whose message may show the password
+        url = sa.make_url(f"{scheme.strip().lower()}://{rest}")
+        if url.get_backend_name() == "sqlite" and not (url.host or url.query):
+            if url.database and url.database != ":memory:":
+                return FilePlace(Path(url.database))
+        elif url.drivername in _SERVERS and "@" not in (url.host or ""):
+            return ServerPlace(url)
+    raise OptionError(
+        f"{_WANTED}. Got another URL instead: in a password, write @, /, : and % as %40, %2F, %3A "
+        f"and %25."
+    )
 
 
 _SAID: Any = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
@@ -484,7 +467,8 @@ def open_store(
     if create and not writing:
         raise OptionError("create must be left out where writing is False: nothing is made then.")
     found = place_of_store(place)
-    found.check(create=create)
+    if isinstance(found, FilePlace):
+        found.check(create=create)
     with failures_told(found, timeout):
         engine = found.engine(create=create, writing=writing, timeout=timeout)
     store = Store(found, engine, writing=writing, timeout=timeout)
@@ -518,9 +502,7 @@ def stored_version(connection: sa.Connection, place: Place, create: bool = False
             f"was left as it is. Give another database or schema."
         )
     if not create:
-        raise FileError(
-            f"{place} is empty. Check its name, or make a store with `keyhole environment init`."
-        )
+        raise FileError(f"{place} is empty. Check its name, {_MAKE}")
     return None
 
 
