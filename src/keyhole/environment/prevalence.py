@@ -26,7 +26,7 @@ from keyhole.core.options import Option, Problem, Question, bind, documented
 from keyhole.core.tables import Table
 from keyhole.environment.codings.categories import parse_name
 from keyhole.environment.codings.graph import CodingGraph, Holder
-from keyhole.environment.codings.partitions import informative_groups, overlap_groups
+from keyhole.environment.codings.partitions import informative_groups
 from keyhole.environment.mapping.mapping import class_value, forms_in
 from keyhole.environment.model import Environment, Form
 from keyhole.environment.options import ClassOption, PurposeOption, SectorOption, StorePlace
@@ -216,10 +216,7 @@ def matrix(
         if held.tells(met) or met.tells(held) or (one == other and held.exact):
             return True
         relation = graph.overlap(one, other, as_of=day)
-        if not relation.resolved:
-            return False
-        groups, _ = overlap_groups(held, met, (relation.left, relation.right))
-        return informative_groups(held, groups) > 1
+        return relation.resolved and informative_groups(held, relation.groups()[0]) > 1
 
     names = tuple(sorted(classes))
     shared: dict[str, tuple[str, ...]] = {}

@@ -197,12 +197,11 @@ class Family:
                 basis = "intervals"
             elif self.reach[i, j] or self.reach[j, i]:
                 basis = "map"
-            return CodingRelation(
-                *relations.with_kin(pairs, left, right), basis, via=self.names(via)
-            )
+            kin = relations.with_kin(pairs, left, right)
+            return CodingRelation(left, right, basis, *kin, via=self.names(via))
         matched = matched_by_wording(left, right)
         if matched is not None:
-            return CodingRelation(*matched, "wording", exact=False)
+            return CodingRelation(left, right, "wording", *matched, exact=False)
         # The finest codings whose overlap with both is known exactly.
         shared = np.flatnonzero(self.known[i] & self.known[j] & self.listed)
         bridges = _minimal(shared, self.reach).tolist()
@@ -211,10 +210,9 @@ class Family:
         names, found = self.names(bridges), self._bridged(i, j, bridges)
         if found is None:
             text = f"{left.name} and {right.name} have too many pairs through {', '.join(names)}"
-            return relations.unresolved(text, "unresolved")
-        return CodingRelation(
-            *relations.with_kin(found, left, right), "composed", exact=False, via=names
-        )
+            return CodingRelation(left, right, "unresolved", exact=False, reason=text)
+        kin = relations.with_kin(found, left, right)
+        return CodingRelation(left, right, "composed", *kin, exact=False, via=names)
 
     def _bridged(self, i: int, j: int, bridges: Sequence[int]) -> Pairs | None:
         """Keep the pairs that no third coding rules out; None where they are too many to list."""
@@ -262,7 +260,7 @@ class Family:
             text = f"no map, overlap or intervals connect {left.name} and {right.name}"
             if self.as_of is None and {"number", "date"} <= {node.scale for node in self.nodes}:
                 text += " without a day on which dates of birth are ages (as_of, --as-of)"
-        return relations.unresolved(text, basis)
+        return CodingRelation(left, right, basis, exact=False, reason=text)
 
 
 def matched_by_wording(left: Node, right: Node) -> Pairs | None:
@@ -444,9 +442,8 @@ class CodingGraph:
 
     def _overlap(self, one: Node, other: Node, as_of: Day) -> CodingRelation:
         if one.construct != other.construct:
-            return relations.unresolved(
-                f"{one.name} and {other.name} ask about different constructs"
-            )
+            reason = f"{one.name} and {other.name} ask about different constructs"
+            return CodingRelation(one, other, "unrelated", exact=False, reason=reason)
         return self._placed(one.name, as_of)[0].relate(one, other)
 
     def join(

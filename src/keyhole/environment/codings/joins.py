@@ -1,15 +1,20 @@
-"""Joins of two codings, what codings that cross still rule out, and new harmonised codings.
+"""Joins of two codings, what codings that cross still rule out, products, new harmonised codings.
 
 The join is the finest coding that both can be recoded to. Decades against decades shifted by five
 years have no common coarsening but the whole, yet most pairs of a decade and a shifted decade
 cannot be the same person: that is what a compatibility key tells.
+
+Whoever holds several codings of a construct knows their product. With "employed or retired" and
+"employed or a student" they know who is employed, though neither coding tells it alone: both join
+to one category with a target that asks for it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from itertools import combinations
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -18,10 +23,11 @@ from keyhole.core.marks import figure
 from keyhole.core.names import quoted
 from keyhole.core.tables import Table
 from keyhole.environment import model
-from keyhole.environment.codings import partitions
-from keyhole.environment.codings.categories import KINDS, Node, Weights, category_weights, next_name
+from keyhole.environment.codings import categories, partitions, relations
+from keyhole.environment.codings.categories import KINDS, SPECIAL, Node, Weights
 from keyhole.environment.codings.graph import CodingGraph
-from keyhole.environment.codings.relations import NOTHING, CodingRelation, Day
+from keyhole.environment.codings.partitions import canonical
+from keyhole.environment.codings.relations import NOTHING, CodingRelation, Day, Pairs
 from keyhole.errors import InputError
 from keyhole.kernels.arrays import Floats, Ints
 from keyhole.results import Result, share
@@ -98,7 +104,7 @@ def join_codings(
     a category of the other where both can describe one person.
     """
     one, other = graph.node(left), graph.node(right)
-    values = category_weights(one, weights)
+    values = categories.category_weights(one, weights)
     if other.tells(one) or one.tells(other):
         node, number = (one, other) if other.tells(one) else (other, one)
         every = np.arange(node.size)
@@ -117,15 +123,14 @@ def join_codings(
     relation = graph.overlap(left, right, as_of=as_of)
     if not relation.resolved:
         return Join(one.name, other.name, False, relation.reason, exact=False)
-    groups, beside = partitions.overlap_groups(one, other, (relation.left, relation.right))
+    groups, beside = relation.groups()
     sides = (one, groups), (other, beside)
     name, stored = _name(graph, sides, as_of)
     labels = group_names(graph, sides, name if stored else None, as_of)
     antichain = graph.minimal_common_ancestors(left, right, as_of=as_of)
     kept = partitions.partition_entropy(groups, values)
     whole = partitions.partition_entropy(np.arange(one.size), values)
-    matched = partitions.all_matched(one, other, relation)
-    how, *without = partitions.relation_words(one, other, relation)
+    how, *without = relation.words()
     words = [how]
     for node, _ in sides if stored else ():
         if name != node.name and graph.refines(node.name, name, as_of=as_of):
@@ -133,12 +138,12 @@ def join_codings(
     for node, own in sides:
         words += [f"{text} (of {node.name})" for text in partitions.merges(node, own, labels)]
     words += without
-    if not matched:
+    if not relation.matched:
         words.append("unmatched answers on both sides may mean the same: they form one group")
     if not stored and antichain:
         words.append(f"the graph holds {', '.join(antichain)} above both, but not their join")
     return Join(
-        *(one.name, other.name, True, "", name, stored, relation.exact and matched),
+        *(one.name, other.name, True, "", name, stored, relation.exact and relation.matched),
         *(groups, beside, labels, partitions.informative_groups(one, groups) > 1),
         *(kept, max(whole - kept, 0.0), antichain),
         (*words, *partitions.inexact(relation.exact)),
@@ -184,11 +189,11 @@ def _name(graph: CodingGraph, sides: Sides, as_of: Day) -> tuple[str, bool]:
     names = above.intersection(graph.ancestors(one.name, as_of=as_of))
     for name in sorted(names, key=lambda name: (graph.node(name).size, name)):
         if all(
-            partitions.canonical(own).tobytes() == partitions.above(graph, node, name, as_of)
+            canonical(own).tobytes() == partition_above(graph, node, name, as_of)
             for node, own in sides
         ):
             return name, True
-    return next_name(one.construct, size, harmonised=True, taken=graph.names), False
+    return categories.next_name(one.construct, size, harmonised=True, taken=graph.names), False
 
 
 def group_names(
@@ -197,7 +202,7 @@ def group_names(
     """Name the groups as the stored coding does, else by what they hold."""
     labels = [""] * partitions.group_count(np.concatenate([groups for _, groups in sides]))
     for node, groups in reversed(sides):
-        numbered = partitions.canonical(groups)
+        numbered = canonical(groups)
         names = partitions.group_labels(node, numbered)
         for k, c in zip(groups.tolist(), numbered.tolist(), strict=True):
             labels[k] = names[c]
@@ -258,25 +263,16 @@ def compatibility(
     graph = CodingGraph.of(environment)
     one, other = graph.node(left), graph.node(right)
     relation = graph.overlap(left, right, as_of=as_of)
-    words = partitions.relation_words(one, other, relation)
+    words = relation.words()
     if relation.resolved and not relation.exact:
         words.append("more pairs may be impossible: the overlap is known through other codings")
     pairs = zip(relation.left.tolist(), relation.right.tolist(), strict=True)
     return Compatibility(
         *(one.name, other.name, relation.resolved, relation.reason, relation.exact),
-        ruled_out(one, other, relation),
+        relation.ruled_out,
         tuple((one.labels[i], other.labels[j]) for i, j in pairs),
         tuple(words) if relation.resolved else (),
     )
-
-
-def ruled_out(left: Node, right: Node, relation: CodingRelation) -> float | None:
-    """Return the share of pairs of answers that cannot be the same person, if it is known."""
-    pairs = int(left.substantive.sum()) * int(right.substantive.sum())
-    if not relation.resolved or not pairs:
-        return None
-    both = left.substantive[relation.left] & right.substantive[relation.right]
-    return 1 - int(both.sum()) / pairs
 
 
 class Minted(NamedTuple):
@@ -303,7 +299,7 @@ def mint(graph: CodingGraph, join: Join, *, label: str = "") -> Minted:
     both = (graph.node(join.left), join.groups_left), (graph.node(join.right), join.groups_right)
     sides, labels = [side for side in both if side[0].size], join.labels
     first = sides[0][0]
-    name = next_name(first.construct, len(labels), harmonised=True, taken=graph.names)
+    name = categories.next_name(first.construct, len(labels), harmonised=True, taken=graph.names)
 
     def kind_of(k: int) -> model.CategoryKind:
         """Give a group the kind of its members if they are all of one, else it is a value."""
@@ -347,3 +343,135 @@ def _runs(sides: Sequence[Side], count: int) -> tuple[Floats, list[int]] | None:
         for node, groups in sides
     )
     return (np.append(low[order], high[order[-1]]), rest) if whole and unmixed else None
+
+
+def partition_above(graph: CodingGraph, node: Node, name: str, as_of: Day) -> bytes:
+    """Return the partition of a coding's categories that a coarser coding has.
+
+    Answers that fall outside are one group: whoever records the coarser coding cannot tell them
+    apart. "Not stated" and "not applicable" are no answers, and stay alone.
+    """
+    function = graph.mapping(node.name, name, as_of=as_of)
+    assert function is not None
+    out = function.copy()
+    alone = np.flatnonzero((out < 0) & ~node.substantive)
+    out[alone] = out.max(initial=0) + 1 + np.arange(len(alone))
+    out[out < 0] = out.max(initial=0) + 1
+    return canonical(out).tobytes()
+
+
+def product_groups(
+    graph: CodingGraph, node: Node, codings: Sequence[str], as_of: Day, told: Sequence[Ints] = ()
+) -> tuple[Ints, bool] | None:
+    """Return the groups of a target's categories that a holder of several codings can tell apart.
+
+    With them, whether that is exact: which answers go together in three codings does not follow
+    from which go together in two. None where there are too many combinations.
+
+    The overlap of the `codings` with the target's is known, and none is free text. `told` are
+    partitions of the target's categories that are known besides.
+    """
+    nodes: list[Node] = []
+    # A coding that another of them refines tells nothing more.
+    for one in sorted(map(graph.node, codings), key=lambda one: (-one.size, one.name)):
+        if not any(graph.refines(kept.name, one.name, as_of=as_of) for kept in nodes):
+            nodes.append(one)
+    every = [node, *nodes]
+    plain = all(n.scale is not None and not n.substantive[n.intervals :].any() for n in every)
+    if plain and all(relations.comparable(a, b, as_of) is None for a, b in combinations(every, 2)):
+        return _grouped(node, _cut(node, nodes, as_of), told), True
+    # The coarsest coding that refines all, and whose overlap with the target's is exact.
+    finer = [{one.name, *graph.descendants(one.name, as_of=as_of)} for one in nodes]
+    names = sorted(set.intersection(*finer), key=lambda name: (graph.node(name).size, name))
+    for shared in (graph.node(name) for name in names if not graph.node(name).open):
+        relation = graph.overlap(node.name, shared.name, as_of=as_of)
+        if relation.resolved and relation.exact:
+            cells = np.zeros(shared.size, dtype=np.int64)
+            for other in nodes:
+                function = graph.mapping(shared.name, other.name, as_of=as_of)
+                assert function is not None
+                cells = canonical(cells * (other.size + 1) + function + 1)  # 0: falls outside
+            groups = _grouped(node, (relation.left, cells[relation.right]), told)
+            return groups, relation.matched
+    return _by_twos(graph, node, nodes, as_of, told)
+
+
+def _cut(node: Node, nodes: Sequence[Node], as_of: Day) -> Pairs:
+    """Tie the target to the product of intervals, which is cut by all their edges."""
+    scale: model.Scale = "number" if all(one.scale == "number" for one in nodes) else "date"
+    edges = [
+        one.line if as_of is None or one.scale == scale else categories.birth_edges(one.line, as_of)
+        for one in nodes
+    ]
+    lines = [line for line in edges if line is not None]
+    cut = model.Intervals(scale, edges=tuple(np.unique(np.concatenate(lines)).tolist()))
+    kinds = [kind for kind in SPECIAL if any(len(one.of_kind(kind)) for one in nodes)]
+    special = tuple(model.Category(kind, kind=kind) for kind in kinds)
+    return relations.interval_pairs(
+        node, Node(model.Coding("", node.construct, special, cut)), as_of
+    )
+
+
+def _by_twos(
+    graph: CodingGraph, node: Node, nodes: Sequence[Node], as_of: Day, told: Sequence[Ints]
+) -> tuple[Ints, bool] | None:
+    """Keep the combinations of answers of which any two can go together; None if too many."""
+    overlaps = [graph.overlap(node.name, other.name, as_of=as_of) for other in nodes]
+    tables = [_table(relation) for relation in overlaps]
+    table, cells = tables[0], [np.arange(nodes[0].size + 1)]
+    for place, (side, further) in enumerate(zip(nodes[1:], tables[1:], strict=True), 1):
+        # The pairs that go over one category of the target.
+        rows = [np.diff(one.tocsr().indptr).astype(float) for one in (table, further)]
+        if float(rows[0] @ rows[1]) > relations.MOST:
+            return None
+        found = (table.T @ further).tocoo()
+        one, other = found.row.astype(np.int64), found.col.astype(np.int64)
+        for known, places in zip(nodes[:place], cells, strict=True):
+            relation = graph.overlap(known.name, side.name, as_of=as_of)
+            if relation.resolved:
+                allowed = relation.left * (side.size + 1) + relation.right
+                keep = np.isin(places[one] * (side.size + 1) + other, allowed)
+                keep |= (places[one] == known.size) | (other == side.size)  # without counterpart
+                one, other = one[keep], other[keep]
+        sizes = [np.diff(part.indptr).astype(float) for part in (table, further)]
+        if (sizes[0][one] + sizes[1][other]).sum() > relations.MOST:
+            return None
+        table = table[:, one].multiply(further[:, other]).tocsc()
+        table.eliminate_zeros()
+        kept = np.flatnonzero(np.diff(table.indptr))
+        table = table[:, kept]
+        cells = [*(places[one][kept] for places in cells), other[kept]]
+    both = table.tocoo()
+    pairs = both.row.astype(np.int64), both.col.astype(np.int64)
+
+    def tied(other: Node) -> bool:
+        up = graph.refines(node.name, other.name, as_of=as_of)
+        return up or graph.refines(other.name, node.name, as_of=as_of)
+
+    # What can go together in all codings follows from what can by twos where all codings but one
+    # and the target's follow from these, or tell the target's.
+    sure = all(relation.exact and relation.matched for relation in overlaps)
+    exact = sure and sum(not tied(other) for other in nodes) < 2
+    return _grouped(node, pairs, told), exact
+
+
+def _table(relation: CodingRelation) -> Any:
+    """Return which answers go with which of the target; those without fall into one last cell."""
+    outside, size = relation.alone[0], relation.other.size
+    rows = np.concatenate([relation.left, outside])
+    columns = np.concatenate([relation.right, np.full(len(outside), size)])
+    return relations.pair_table((rows, columns), relation.one.size, size + 1).tocsc()
+
+
+def _grouped(node: Node, pairs: Pairs, told: Sequence[Ints]) -> Ints:
+    """Join categories of the target that go with the same combination of answers.
+
+    Answers that go with none are alike: nobody can tell them apart but by what else is told.
+    """
+    outside = relations.answers_beside(node, pairs[0])
+    rows = np.concatenate([pairs[0], outside])
+    cells = canonical(np.concatenate([pairs[1] + 1, np.zeros(len(outside), dtype=np.int64)]))
+    for partition in told:
+        cells = canonical(cells * (len(partition) + 1) + partition[rows])
+    groups, _ = partitions.components(rows, cells, node.size, int(cells.max(initial=-1)) + 1)
+    return canonical(groups)

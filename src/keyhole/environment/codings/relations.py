@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Container, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 from typing import Any, Literal
 
@@ -23,6 +23,7 @@ from keyhole.environment.codings.categories import (
     homes,
     intersections,
 )
+from keyhole.environment.codings.partitions import canonical, components
 from keyhole.environment.model import CategoryMap, Overlap
 from keyhole.kernels.arrays import Floats, Ints
 
@@ -36,6 +37,9 @@ Day = datetime.date | None
 MOST = 5_000_000
 
 
+NOTHING = np.zeros(0, dtype=np.int64)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class CodingRelation:
     """The overlap of two codings: pairs of positions that one person can have.
@@ -44,9 +48,11 @@ class CodingRelation:
     the codings it goes through. A relation that is not `resolved` says why.
     """
 
-    left: Ints
-    right: Ints
+    one: Node
+    other: Node
     basis: Basis
+    left: Ints = field(default_factory=lambda: NOTHING)
+    right: Ints = field(default_factory=lambda: NOTHING)
     exact: bool = True
     via: tuple[str, ...] = ()
     reason: str = ""
@@ -56,13 +62,70 @@ class CodingRelation:
         """Whether it is known which categories overlap."""
         return self.basis not in ("unresolved", "unrelated")
 
+    @property
+    def alone(self) -> tuple[Ints, Ints]:
+        """The answers of each side that have no counterpart."""
+        return answers_beside(self.one, self.left), answers_beside(self.other, self.right)
 
-NOTHING = np.zeros(0, dtype=np.int64)
+    @property
+    def matched(self) -> bool:
+        """Whether one side at least has a counterpart for every answer.
+
+        Where neither has, what was left over on both sides may belong together: nobody said.
+        """
+        return self.basis == "intervals" or not all(map(len, self.alone))
+
+    @property
+    def ruled_out(self) -> float | None:
+        """The share of pairs of answers that cannot be the same person, if it is known."""
+        pairs = int(self.one.substantive.sum()) * int(self.other.substantive.sum())
+        if not self.resolved or not pairs:
+            return None
+        both = self.one.substantive[self.left] & self.other.substantive[self.right]
+        return 1 - int(both.sum()) / pairs
+
+    def groups(self, *, apart: bool = False) -> tuple[Ints, Ints]:
+        """Return the groups of both codings: the connected components of their pairs.
+
+        Answers of either side that have no counterpart on the other are one group: who records the
+        other coding cannot tell them apart, and where both have such answers they may be each
+        other's. With `apart`, where both have such answers those of the left are kept apart: as far
+        as anybody knows the other coding may tell each of them.
+        """
+        size, (left, right) = self.one.size, self.alone
+        both = np.concatenate(components(self.left, self.right, size, self.other.size))
+        kept = apart and len(left) and len(right)
+        lone = right + size if kept else np.concatenate([left, right + size])
+        if len(lone):
+            both[lone] = both[lone].min()
+            both = canonical(both)
+        return both[:size], both[size:]
+
+    def words(self, sides: int = 2) -> list[str]:
+        """Say how the overlap is known, and which answers have no counterpart."""
+        one, other = self.one, self.other
+        names = f"{one.name} and {other.name}"
+        basis = {
+            "same": f"{one.name} on both sides",
+            "map": f"{names} are tied by maps",
+            "intervals": f"{names} are compared by the edges of their intervals",
+            "stored": f"the overlap of {names} is stored",
+            "wording": f"{names} are matched by the words of their answers, which is not confirmed",
+            "composed": f"{names} are compared through {', '.join(self.via)}",
+        }
+        out = [basis.get(self.basis, self.reason)]
+        ends = zip(((one, other), (other, one)), self.alone, strict=True)
+        for (node, beside), alone in [*ends][:sides]:
+            if labels := [node.labels[i] for i in alone.tolist()]:
+                out.append(
+                    f"{quoted(labels, 3)} of {node.name} has no counterpart in {beside.name}"
+                )
+        return out
 
 
-def unresolved(reason: str, basis: Basis = "unrelated") -> CodingRelation:
-    """Return a relation of which nothing is known."""
-    return CodingRelation(NOTHING, NOTHING, basis, exact=False, reason=reason)
+def answers_beside(node: Node, paired: Ints) -> Ints:
+    """Return the answers of a coding that are not among these."""
+    return np.setdiff1d(np.flatnonzero(node.substantive), paired)
 
 
 def unique_pairs(pairs: Pairs, rights: int) -> Pairs:
@@ -308,14 +371,10 @@ class Maps:
             return
         found = [(left.positions[a], right.positions[b]) for a, b in overlap.pairs]
         array = np.array(sorted(found), dtype=np.int64).reshape(-1, 2)
-        alone = [
-            np.setdiff1d(np.flatnonzero(node.substantive), array[:, side])
-            for side, node in enumerate((left, right))
-        ]
         parts = [
             (array[:, 0], array[:, 1]),
-            _every(left.of_kind("other"), alone[1]),
-            _every(alone[0], right.of_kind("other")),
+            _every(left.of_kind("other"), answers_beside(right, array[:, 1])),
+            _every(answers_beside(left, array[:, 0]), right.of_kind("other")),
         ]
         pairs = unique_pairs(with_kin(together(parts), left, right), right.size)
         self.overlaps[ends] = pairs

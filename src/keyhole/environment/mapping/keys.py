@@ -21,7 +21,7 @@ from keyhole.core.tables import Table
 from keyhole.environment.codings import partitions
 from keyhole.environment.codings.categories import Node, Weights, category_weights, next_name
 from keyhole.environment.codings.graph import CodingGraph
-from keyhole.environment.codings.joins import climb, group_names, ruled_out
+from keyhole.environment.codings.joins import climb, group_names, partition_above, product_groups
 from keyhole.environment.codings.relations import Day
 from keyhole.environment.model import Target
 from keyhole.environment.wording import frame_of, short
@@ -307,7 +307,7 @@ def _held_together(
         # Free text stands for what it can be coded into; any other coding for itself.
         coded = [one for name in known for one in graph.stand_ins(name, as_of=as_of)]
         listed = [one for one in coded if graph.overlap(node.name, one, as_of=as_of).resolved]
-        product = partitions.product_groups(graph, node, listed, as_of, told)
+        product = product_groups(graph, node, listed, as_of, told)
         sure = product is not None and product[1] and listed == list(codings)
         finer = groups if product is None else partitions.meet(groups, product[0])
         if graph.possible and len(codings) > 1 and not (product and product[1]):
@@ -338,10 +338,8 @@ def _held(graph: CodingGraph, node: Node, coding: str, as_of: Day) -> Held:
         # The upper answer: what nobody has compared is as detailed as the file at most.
         words = f"{relation.reason}; taken at the detail of the file until decided"
         return Held(whole, False, (words,))
-    pairs = relation.left, relation.right
-    groups, _ = partitions.overlap_groups(node, other, pairs, apart=graph.possible)
-    exact = relation.exact and partitions.all_matched(node, other, relation)
-    return Held(groups, exact, tuple(partitions.relation_words(node, other, relation, sides=1)))
+    groups, _ = relation.groups(apart=graph.possible)
+    return Held(groups, relation.exact and relation.matched, tuple(relation.words(sides=1)))
 
 
 class VariableMaker:
@@ -369,8 +367,7 @@ class VariableMaker:
             more |= {"because": told, "codings": codings, "exact": found.exact}
             return self.make(column, found.groups, **more)
         reason = f"{own.name} and {' and '.join(codings)} of {whose} join to one category"
-        pairs = ((graph.node(c), graph.overlap(own.name, c, as_of=column.as_of)) for c in codings)
-        shares = [ruled_out(own, node, relation) for node, relation in pairs]
+        shares = [graph.overlap(own.name, c, as_of=column.as_of).ruled_out for c in codings]
         most = max((share for share in shares if share is not None), default=None)
         if most:
             reason += f"; yet {most:.0%} of the pairs are ruled out (compatibility)"
@@ -447,7 +444,7 @@ def _stored_above(graph: CodingGraph, node: Node, as_of: Day) -> dict[bytes, str
     """Return the coding above a target's for each partition that one has."""
     names = graph.ancestors(node.name, as_of=as_of)
     finest = sorted(names, key=lambda name: (graph.node(name).size, name), reverse=True)
-    return {partitions.above(graph, node, name, as_of): name for name in finest}
+    return {partition_above(graph, node, name, as_of): name for name in finest}
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -11,6 +11,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain, count
 from typing import Annotated, Any
 
 import numpy as np
@@ -24,19 +25,8 @@ from keyhole.data.columns import Variable
 from keyhole.data.microdata import Microdata, require_key
 from keyhole.environment.codings.categories import FIRST_DAY, Node, edges_of
 from keyhole.environment.codings.graph import CodingGraph
-from keyhole.environment.mapping.keys import (
-    ColumnWeights,
-    Holders,
-    KeyMapping,
-    KeyVariable,
-    MappedResult,
-    Part,
-    TargetColumn,
-    VariableMaker,
-    bounded,
-    columns_of,
-    upper_graph,
-)
+from keyhole.environment.mapping import keys
+from keyhole.environment.mapping.keys import KeyMapping, KeyVariable, upper_graph
 from keyhole.environment.mapping.mapping import map_restricted
 from keyhole.environment.mapping.public import combine_keys, map_public
 from keyhole.environment.model import Environment, Target
@@ -47,7 +37,7 @@ from keyhole.kernels.arrays import Floats, Ints
 
 
 def map_scenario(
-    graph: CodingGraph, scenario: Scenario, target: Target, weights: ColumnWeights | None
+    graph: CodingGraph, scenario: Scenario, target: Target, weights: keys.ColumnWeights | None
 ) -> tuple[KeyMapping, tuple[KeyMapping, ...]]:
     """Return the key of a scenario, and that of each of its stages."""
     stages = []
@@ -71,33 +61,33 @@ def map_scenario(
 
 
 def _named(
-    graph: CodingGraph, scenario: Scenario, target: Target, weights: ColumnWeights | None
+    graph: CodingGraph, scenario: Scenario, target: Target, weights: keys.ColumnWeights | None
 ) -> KeyMapping:
     """Take the columns that the scenario names, each as finely as it says."""
-    columns, absent = columns_of(*upper_graph(graph, target), weights)
+    columns, absent = keys.columns_of(*upper_graph(graph, target), weights)
     known, reasons = {one.name for one in columns}, {one.column: one.reason for one in absent}
     problems = []
-    for name in scenario.columns:
+    for name in (name for name in scenario.columns if name not in known):
+        hint = meant(name, sorted(known))
+        told = f"target {shown(target.name)} has no column {shown(name)}.{hint}"
         if name in reasons:
-            problems.append(f"column {shown(name)} cannot be in a key: {reasons[name]}")
-        elif name not in known:
-            hint = meant(name, sorted(known))
-            problems.append(f"target {shown(target.name)} has no column {shown(name)}.{hint}")
-    require_none(f"scenario {shown(scenario.name)}: {problem}" for problem in problems)
+            told = f"column {shown(name)} cannot be in a key: {reasons[name]}"
+        problems.append(f"scenario {shown(scenario.name)}: {told}")
+    require_none(problems)
 
-    def find(maker: VariableMaker, column: TargetColumn) -> Part:
+    def find(maker: keys.VariableMaker, column: keys.TargetColumn) -> keys.Part:
         coding = scenario.columns.get(column.name)
         if coding is None:
             return column.absent("the scenario does not name it")
         codings = (coding or column.node.name,)
         return maker.held(column, codings, ["the scenario names it"], "the scenario")
 
-    named = Holders("stages", "what the scenario names", find)
-    return bounded(graph, target, weights, lambda _: named)
+    named = keys.Holders("stages", "what the scenario names", find)
+    return keys.bounded(graph, target, weights, lambda _: named)
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
-class ScenarioKey(MappedResult):
+class ScenarioKey(keys.MappedResult):
     """The key of a scenario, and the file recoded to it: `microdata` has the labels of the groups.
 
     `mapping` says how each column came about, `stages` what each of the intruder's sources tells.
@@ -253,11 +243,8 @@ def _recode(data: Microdata, key: Iterable[KeyVariable], nodes: Mapping[str, Nod
     for variable in wanted:
         distinct: dict[str, None] = {}
         for label in variable.labels:  # groups of the same name are told apart, and not merged
-            name, number = label, 1
-            while name in distinct:
-                number += 1
-                name = f"{label} ({number})"
-            distinct[name] = None
+            names = chain([label], (f"{label} ({number})" for number in count(2)))
+            distinct[next(name for name in names if name not in distinct)] = None
         labels, dtype = list(distinct), data.frame.schema[variable.column]
         if isinstance(dtype, pl.Enum) and dtype.categories.to_list() == labels:
             continue  # it holds the groups of the key already, and may be given again
