@@ -254,11 +254,9 @@ def _converter(hint: Any) -> Converter:
 
 
 def _word(known: Sequence[str], value: Any, problems: list[str], _: bool) -> Any:
-    words = f"one of {', '.join(map(repr, known))}"
-    if type(value) is not str:
-        return _must_be(words, value, problems)
     if value not in known:
-        problems.append(f" must be {words}. Got {shown(value)} instead.")
+        got = shown(value) if type(value) is str else _kind(value)
+        problems.append(f" must be one of {', '.join(map(repr, known))}. Got {got} instead.")
     return value
 
 
@@ -276,8 +274,7 @@ def _mapping(
 
 def _places(each: Sequence[Converter], value: Any, problems: list[str], writing: bool) -> Any:
     if not isinstance(value, tuple | list) or len(value) != len(each):
-        problems.append(f" must have {len(each)} values.")
-        return []
+        return problems.append(f" must have {len(each)} values.")
     found = [convert(one, problems, writing) for convert, one in zip(each, value, strict=True)]
     return found if writing else tuple(found)
 
@@ -285,17 +282,12 @@ def _places(each: Sequence[Converter], value: Any, problems: list[str], writing:
 def _several(
     convert: Converter, origin: Any, value: Any, problems: list[str], writing: bool
 ) -> Any:
-    given = origin if writing else list
+    given, before = origin if writing else list, len(problems)
     if not isinstance(value, (set, frozenset) if given is frozenset else given):
-        _must_be(f"a {given.__name__}", value, problems)
-        return []
-    before = len(problems)
-    found = [convert(one, problems, writing) for one in value]
-    if len(problems) > before:  # say where
-        del problems[before:]
-        for i, one in enumerate(value):
-            _at(f"[{i}]", convert, one, problems, writing)
-        return []
+        return _must_be(f"a {given.__name__}", value, problems)
+    found = [_at(f"[{i}]", convert, one, problems, writing) for i, one in enumerate(value)]
+    if len(problems) > before:
+        return None
     return (sorted(found) if origin is frozenset else found) if writing else origin(found)
 
 
@@ -341,15 +333,18 @@ def _made(kind: Any, *parts: Any) -> Any:
     return _new_record(kind, dict(zip(parts[:half], parts[half:], strict=True)), [])
 
 
-def _must_be(wanted: str, value: Any, problems: list[str]) -> Any:
+_NAMES = {str: "text", bool: "true or false", dict: "an object", list: "a list", int: "a number"}
+
+
+def _kind(value: Any) -> str:
     """Describe a value by its kind, never by itself."""
-    names = {str: "text", bool: "true or false", dict: "an object", list: "a list"}
-    kind = names.get(type(value), f"a {type(value).__name__}")
-    if value is None:
-        kind = "nothing"
-    elif type(value) in (int, float):
-        kind = "a number" if value == value else "not a number (NaN)"
-    problems.append(f" must be {wanted}. Got {kind} instead.")
+    if type(value) is float:
+        return "a number" if value == value else "not a number (NaN)"
+    return "nothing" if value is None else _NAMES.get(type(value), f"a {type(value).__name__}")
+
+
+def _must_be(wanted: str, value: Any, problems: list[str]) -> Any:
+    problems.append(f" must be {wanted}. Got {_kind(value)} instead.")
 
 
 def _text(value: Any, problems: list[str], _: bool) -> Any:

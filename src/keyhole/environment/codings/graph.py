@@ -187,8 +187,7 @@ class Family:
         rules out what it can, and what remains is not exact.
         """
         i, j = self.index[left.name], self.index[right.name]
-        exact = self.exact_pairs(i, j)
-        if exact is not None:
+        if (exact := self.exact_pairs(i, j)) is not None:
             pairs, via = exact
             basis: relations.Basis = "composed" if via else "stored"
             if i == j:
@@ -199,8 +198,7 @@ class Family:
                 basis = "map"
             kin = relations.with_kin(pairs, left, right)
             return CodingRelation(left, right, basis, *kin, via=self.names(via))
-        matched = matched_by_wording(left, right)
-        if matched is not None:
+        if (matched := matched_by_wording(left, right)) is not None:
             return CodingRelation(left, right, "wording", *matched, exact=False)
         # The finest codings whose overlap with both is known exactly.
         shared = np.flatnonzero(self.known[i] & self.known[j] & self.listed)
@@ -218,19 +216,10 @@ class Family:
         """Keep the pairs that no third coding rules out; None where they are too many to list."""
         found: Any = None
         for k in bridges:
-            sides = []
-            for one in (i, j):
-                exact = self.exact_pairs(one, k)
-                assert exact is not None
-                node, bridge = self.nodes[one], self.nodes[k]
-                sides.append(
-                    relations.pair_table(
-                        relations.with_kin(exact[0], node, bridge), node.size, bridge.size
-                    )
-                )
-            rows = [np.bincount(side.indices, minlength=self.nodes[k].size) for side in sides]
+            sides = [self.relate(self.nodes[one], self.nodes[k]) for one in (i, j)]
+            rows = [np.bincount(side.right, minlength=side.other.size) for side in sides]
             if float(rows[0].astype(float) @ rows[1]) <= relations.MOST:
-                further = sides[0] @ sides[1].T
+                further = sides[0].table() @ sides[1].table().T
                 found = further if found is None else found.multiply(further)
         if found is None:
             return None
@@ -335,10 +324,9 @@ class CodingGraph:
             self._members.setdefault(node.construct, []).append(node)
         sorts = {name: {node.scale for node in nodes} for name, nodes in self._members.items()}
         self._dated = {letters for letters, held in sorts.items() if held >= {"number", "date"}}
-        self._asked: dict[int, tuple[Holder, Mapping[str, tuple[str, ...]]]] = {}
+        self._asked: dict[int, Mapping[str, tuple[str, ...]]] = {}
         holders: list[Holder] = [*environment.forms, *environment.sources]
-        for holder in holders:
-            self.asked(holder)
+        self._asked = {id(holder): self.asked(holder) for holder in holders}
 
     @classmethod
     def of(cls, environment: Environment | CodingGraph | str | os.PathLike[str]) -> CodingGraph:
@@ -355,16 +343,14 @@ class CodingGraph:
 
     def asked(self, holder: Holder) -> Mapping[str, tuple[str, ...]]:
         """Return the names of the codings a form or source holds, by the letters of constructs."""
-        known = self._asked.get(id(holder))
-        if known is None or known[0] is not holder:
-            found: dict[str, set[str]] = {}
-            for field in holder.fields:
-                if field.coding is not None:
-                    node = self.node(field.coding)
-                    found.setdefault(node.construct, set()).add(node.name)
-            known = holder, {letters: tuple(sorted(names)) for letters, names in found.items()}
-            self._asked[id(holder)] = known
-        return known[1]
+        if (known := self._asked.get(id(holder))) is not None:
+            return known
+        found: dict[str, set[str]] = {}
+        for field in holder.fields:
+            if field.coding is not None:
+                node = self.node(field.coding)
+                found.setdefault(node.construct, set()).add(node.name)
+        return {letters: tuple(sorted(names)) for letters, names in found.items()}
 
     def remembered(self, find: Callable[..., Found], *given: Any) -> Found:
         """Return what a function finds in this graph; it is asked once."""

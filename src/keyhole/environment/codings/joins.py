@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -27,7 +27,7 @@ from keyhole.environment.codings import categories, partitions, relations
 from keyhole.environment.codings.categories import KINDS, SPECIAL, Node, Weights
 from keyhole.environment.codings.graph import CodingGraph
 from keyhole.environment.codings.partitions import canonical
-from keyhole.environment.codings.relations import NOTHING, CodingRelation, Day, Pairs
+from keyhole.environment.codings.relations import NOTHING, Day, Pairs
 from keyhole.errors import InputError
 from keyhole.kernels.arrays import Floats, Ints
 from keyhole.results import Result, share
@@ -417,7 +417,7 @@ def _by_twos(
 ) -> tuple[Ints, bool] | None:
     """Keep the combinations of answers of which any two can go together; None if too many."""
     overlaps = [graph.overlap(node.name, other.name, as_of=as_of) for other in nodes]
-    tables = [_table(relation) for relation in overlaps]
+    tables = [relation.table(beside=True).tocsc() for relation in overlaps]
     table, cells = tables[0], [np.arange(nodes[0].size + 1)]
     for place, (side, further) in enumerate(zip(nodes[1:], tables[1:], strict=True), 1):
         # The pairs that go over one category of the target.
@@ -453,14 +453,6 @@ def _by_twos(
     sure = all(relation.exact and relation.matched for relation in overlaps)
     exact = sure and sum(not tied(other) for other in nodes) < 2
     return _grouped(node, pairs, told), exact
-
-
-def _table(relation: CodingRelation) -> Any:
-    """Return which answers go with which of the target; those without fall into one last cell."""
-    outside, size = relation.alone[0], relation.other.size
-    rows = np.concatenate([relation.left, outside])
-    columns = np.concatenate([relation.right, np.full(len(outside), size)])
-    return relations.pair_table((rows, columns), relation.one.size, size + 1).tocsc()
 
 
 def _grouped(node: Node, pairs: Pairs, told: Sequence[Ints]) -> Ints:

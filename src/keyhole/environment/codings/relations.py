@@ -101,6 +101,17 @@ class CodingRelation:
             both = canonical(both)
         return both[:size], both[size:]
 
+    def table(self, *, beside: bool = False) -> Any:
+        """Return the pairs as a sparse table; `beside` has a column for what has no counterpart."""
+        from scipy.sparse import csr_matrix
+
+        rows, columns, width = self.left, self.right, self.other.size
+        if beside:
+            rows = np.append(rows, self.alone[0])
+            columns = np.append(columns, np.full(len(self.alone[0]), width))
+        shape = self.one.size, width + beside
+        return csr_matrix((np.ones(len(rows), dtype=bool), (rows, columns)), shape=shape)
+
     def words(self, sides: int = 2) -> list[str]:
         """Say how the overlap is known, and which answers have no counterpart."""
         one, other = self.one, self.other
@@ -138,13 +149,6 @@ def pairs_of(function: Ints) -> Pairs:
     """Write a function from positions to positions as pairs."""
     inside = np.flatnonzero(function >= 0)
     return inside, function[inside]
-
-
-def pair_table(pairs: Pairs, rows: int, columns: int) -> Any:
-    """Write pairs as a sparse table of truths."""
-    from scipy.sparse import csr_matrix
-
-    return csr_matrix((np.ones(len(pairs[0]), dtype=bool), pairs), shape=(rows, columns))
 
 
 def compose(first: Ints, second: Ints) -> Ints:
