@@ -63,34 +63,29 @@ def restored_text(text: str) -> str:
 
 
 _Cells = tuple[str, ...]
-# What is said of a form and of a field of it, and the rows of the field.
-_Group = tuple[dict[str, str], dict[str, str], list[SheetRow]]
+# What is said of a field and its form, and the rows of the field.
+_Group = tuple[dict[str, str], list[SheetRow]]
 
 
 def read_forms_table(path: Path, encoding: str | None, _: object) -> tuple[model.CapturedForm, ...]:
     """Read forms in our own layout."""
-    rows = [
-        SheetRow(row.number, {name: restored_text(cell) for name, cell in row.cells.items()})
-        for row in read_sheet(path, encoding)
-    ]
+    rows = read_sheet(path, encoding)
     require_headings(rows, ("field",), path.name)
-    if "form" not in rows[0].cells:
-        rows = [SheetRow(row.number, {**row.cells, "form": path.stem}) for row in rows]
     problems = [
         f"column {shown(name)} is not one of the layout: {', '.join(COLUMNS)}."
         for name in rows[0].cells
         if name and name not in COLUMNS
     ]
-    groups = _group(rows, problems)
-    fields = [(form["form"], _field(form, about, of, problems)) for form, about, of in groups if of]
+    groups = _group(rows, path.stem, problems)
+    fields = [(about["form"], _field(about, of, problems)) for about, of in groups if of]
     known = {one.coding: one for _, one in fields if one.coding and not _is_open(one)}
-    listed: dict[str, list[model.CapturedField]] = {form["form"]: [] for form, _, _ in groups}
+    listed: dict[str, list[model.CapturedField]] = {about["form"]: [] for about, _ in groups}
     for name, one in fields:
         other = known.get(one.coding)  # a field that has the same coding, and lists its answers
         if other is not None and _is_open(one) and one.identifier is None:
             one = replace(one, categories=other.categories, intervals=other.intervals)
         listed[name].append(one)
-    forms = {form["form"]: form for form, _, _ in reversed(groups)}
+    forms = {about["form"]: about for about, _ in reversed(groups)}
     captured = tuple(
         model.CapturedForm(_form(forms[name], problems), distinct_fields(held))
         for name, held in listed.items()
@@ -103,29 +98,31 @@ def _is_open(field: model.CapturedField) -> bool:
     return not field.categories and field.intervals is None
 
 
-def _group(rows: Sequence[SheetRow], problems: list[str]) -> list[_Group]:
-    """Gather the rows of each field; blank cells are as above."""
+def _group(rows: Sequence[SheetRow], only: str, problems: list[str]) -> list[_Group]:
+    """Gather the rows of each field; blank cells are as above, and without a column form `only`."""
     found: dict[tuple[str, str], _Group] = {}
-    form, asked = dict.fromkeys(_FORM, ""), dict.fromkeys(_FIELD, "")
-    for row in rows:
-        if row["form"] and row["form"] != form["form"]:
-            form, asked = dict.fromkeys(_FORM, ""), dict.fromkeys(_FIELD, "")
-        form = {column: row[column] or form[column] for column in _FORM}
-        if row["field"] and row["field"] != asked["field"]:
-            asked = dict.fromkeys(_FIELD, "")
-        asked = {column: row[column] or asked[column] for column in _FIELD}
-        if row["form"] and not any(row[column] for column in COLUMNS[len(_FORM) :]):
-            found.setdefault((form["form"], ""), (form, asked, []))  # a form without fields
-        elif not form["form"] or not asked["field"]:
-            problems.append(f"row {row.number}: form and field must be given. Got blank instead.")
+    named = "form" in rows[0].cells
+    about = dict.fromkeys((*_FORM, *_FIELD), "")
+    for number, cells in ((row.number, row.cells) for row in rows):
+        row = SheetRow(number, {name: restored_text(cell) for name, cell in cells.items()})
+        form, field = row["form"] if named else only, row["field"]
+        if form and form != about["form"]:
+            about = dict.fromkeys(about, "") | {"form": form}
+        if field and field != about["field"]:
+            about = about | dict.fromkeys(_FIELD, "")
+        about = {column: row[column] or above for column, above in about.items()}
+        if form and not any(row[column] for column in COLUMNS[len(_FORM) :]):
+            found.setdefault((about["form"], ""), (about, []))  # a form without fields
+        elif not about["form"] or not about["field"]:
+            problems.append(f"row {number}: form and field must be given. Got blank instead.")
         else:
-            found.setdefault((form["form"], asked["field"]), (form, asked, []))[2].append(row)
+            found.setdefault((about["form"], about["field"]), (about, []))[1].append(row)
     return list(found.values())
 
 
 def _form(about: dict[str, str], problems: list[str]) -> model.Form:
     name, found = about["form"], list[str]()
-    given = {column: text for column, text in about.items() if text and column != "form"}
+    given = {column: about[column] for column in _FORM[1:] if about[column]}
     if day := _day(about["collected"]):  # a cell of a workbook may have its midnight too
         given["collected"] = str(day)
     given |= {"method": about["method"].lower()} if about["method"] else {}
@@ -135,11 +132,11 @@ def _form(about: dict[str, str], problems: list[str]) -> model.Form:
 
 
 def _field(
-    form: dict[str, str], about: dict[str, str], rows: Sequence[SheetRow], problems: list[str]
+    about: dict[str, str], rows: Sequence[SheetRow], problems: list[str]
 ) -> model.CapturedField:
     name, label = about["field"], about["label"]
     kinds = {row["kind"].lower() for row in rows}
-    where = f"field {shown(name)} of form {shown(form['form'])}"
+    where = f"field {shown(name)} of form {shown(about['form'])}"
     for kind in sorted(kinds - set(_KINDS)):
         problems.append(f"{where}: kind must be one of {', '.join(_KINDS[1:])}. Got {shown(kind)}.")
     identifier = None

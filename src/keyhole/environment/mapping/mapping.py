@@ -463,11 +463,9 @@ def joint_keys(
     holders = []  # of each variable at its coding in the key, as bits
     for variable in mapping.key:
         groups = np.array(variable.groups, dtype=np.int64)
-        holds = np.zeros(len(forms), dtype=bool)
-        for one in holdings_of(graph, columns[variable.column], forms):
-            holds[one.forms] = one.held.groups is not None and refines(one.held.groups, groups)
-        packed = np.packbits(holds, bitorder="little").tobytes()
-        holders.append(int.from_bytes(packed, "little"))
+        every = holdings_of(graph, columns[variable.column], forms)
+        told = (h for h in every if h.held.groups is not None and refines(h.held.groups, groups))
+        holders.append(sum(1 << place for holding in told for place in holding.forms.tolist()))
     whole = reduce(and_, holders).bit_count() if holders else 0
     found: list[KeySet] = []
     seen = list(islice(closed_sets(holders, mapping.forms, least), MOST_SETS + 1))
