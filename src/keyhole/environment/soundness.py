@@ -113,22 +113,20 @@ def entities(environment: model.Environment) -> dict[Key, Any]:
 
 def assembled(things: Mapping[Key, Any]) -> model.Environment:
     """Give the environment of things under their kinds and names, sorted by name."""
-    sorts: dict[str, Any] = {}
-    for kind in KINDS:
-        names = sorted(name for sort, name in things if sort == kind.name)
-        sorts[kind.attribute] = tuple(things[kind.name, name] for name in names)
-    return model.Environment(**sorts)
+    return _gathered(things, sorted(things))
+
+
+def _gathered(things: Mapping[Key, Any], order: Iterable[Key]) -> model.Environment:
+    found: dict[str, list[Any]] = {kind.name: [] for kind in KINDS}
+    for key in order:
+        found[key[0]].append(things[key])
+    return model.Environment(**{KIND_OF[name].attribute: tuple(of) for name, of in found.items()})
 
 
 def with_things(environment: model.Environment, changed: Mapping[Key, Any]) -> model.Environment:
     """Give the environment with some things in place of those of their kind and name."""
-    sorts = {
-        kind.attribute: tuple(
-            changed.get((kind.name, kind.key(o)), o) for o in kind.of(environment)
-        )
-        for kind in KINDS
-    }
-    return replace(environment, **sorts)
+    things = {key: changed.get(key, one) for key, one in entities(environment).items()}
+    return _gathered(things, things)
 
 
 def require_sound(environment: model.Environment) -> None:
@@ -191,10 +189,10 @@ def use_problems(environment: model.Environment) -> Iterator[str]:
 
     The environment must have no other problems.
     """
-    known: dict[str, set[str]] = {}
+    known: dict[str, Counter[str]] = {}
     for kind in KINDS:
         names = Counter(name for one in kind.of(environment) for name in kind.all_names(one))
-        known[kind.name] = set(names)
+        known[kind.name] = names
         for name, number in names.items():
             what = f"{kind.name} {shown(name)}"
             if number > 1:

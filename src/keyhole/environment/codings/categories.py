@@ -335,21 +335,14 @@ def category_weights(node: Node, weights: Weights | None) -> Floats | None:
         return None
     if isinstance(weights, Mapping):
         if unknown := [code for code in weights if code not in node.positions]:
-            raise InputError(
-                f"weights of {node.name}: {quoted(unknown, 5)} is not among its codes."
-            )
-        values = np.zeros(node.size)
-        values[[node.positions[code] for code in weights]] = list(weights.values())
-    else:
-        values = np.asarray(weights, dtype=np.float64)
-    if values.shape != (node.size,):
+            told = f"weights of {node.name}: {quoted(unknown, 5)} is not among its codes."
+            raise InputError(told)
+        weights = [weights.get(code, 0) for code in node.codes]
+    values = np.asarray(weights, dtype=np.float64)
+    fit = values.shape == (node.size,) and np.isfinite(values).all() and (values >= 0).all()
+    if not (fit and values.sum() > 0):
         raise InputError(
-            f"weights of {node.name} must be one for each of its {node.size:,} categories."
-            f" Got {len(values):,} instead."
-        )
-    if not (np.isfinite(values).all() and (values >= 0).all() and values.sum() > 0):
-        raise InputError(
-            f"weights of {node.name} must be finite, not negative and not all 0."
-            " Got others instead."
+            f"weights of {node.name} must be one for each of its {node.size:,} categories, finite, "
+            f"not negative and not all 0. Got others instead."
         )
     return values

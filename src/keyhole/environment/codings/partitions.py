@@ -15,8 +15,6 @@ from keyhole.core.names import shown
 from keyhole.environment.codings.categories import KINDS, SPECIAL, Node, label_edges
 from keyhole.kernels.arrays import Floats, Ints
 
-# Below this many categories a plain loop is quicker than arrays.
-FEW = 400
 # A label lists this many categories, an explanation this many groups; the rest is counted.
 LISTED = 4
 SHOWN = 5
@@ -25,10 +23,6 @@ SHOWN = 5
 def canonical(labels: npt.ArrayLike) -> Ints:
     """Number the groups as they first occur."""
     values = np.asarray(labels, dtype=np.int64)
-    if len(values) < FEW:
-        seen: dict[int, int] = {}
-        numbers = [seen.setdefault(value, len(seen)) for value in values.tolist()]
-        return np.array(numbers, dtype=np.int64)
     _, first, inverse = np.unique(values, return_index=True, return_inverse=True)
     rank = np.empty(len(first), dtype=np.int64)
     rank[np.argsort(first, kind="stable")] = np.arange(len(first))

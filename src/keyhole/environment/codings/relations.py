@@ -395,24 +395,16 @@ Reach = dict[str, dict[str, Ints]]
 
 
 def circles(edges: Iterable[Edge]) -> list[str]:
-    """Say which codings are reached again by going up from themselves."""
+    """Say which codings are reached again by going up from themselves: one circle."""
     above: dict[str, set[str]] = {}
     for finer, coarser in sorted(edges):
         above.setdefault(finer, set()).add(coarser)
-    found = []
-    while True:
-        try:
-            TopologicalSorter(above).prepare()
-        except CycleError as error:
-            names = set(error.args[1])
-            for name in names:  # so that the next circle is found
-                above[name] -= names
-            found.append(
-                f"the maps form a cycle through {quoted(sorted(names))}; no coding can be coarser "
-                f"than itself."
-            )
-        else:
-            return sorted(found)
+    try:
+        TopologicalSorter(above).prepare()
+    except CycleError as error:
+        names = quoted(sorted(set(error.args[1])))
+        return [f"the maps form a cycle through {names}; no coding can be coarser than itself."]
+    return []
 
 
 def reach_of(nodes: Mapping[str, Node], maps: Maps) -> tuple[Reach, list[str]]:

@@ -22,7 +22,7 @@ from urllib.parse import unquote
 from keyhole.core.names import shown
 from keyhole.environment.importers import fields
 from keyhole.environment.importers.fields import Asked, FormReading, ask, capture
-from keyhole.environment.importers.reading import open_json
+from keyhole.environment.importers.reading import mapping, open_json
 from keyhole.environment.model import CapturedForm, Form, Intervals
 from keyhole.environment.wording import require_none
 from keyhole.errors import FileError, InputError
@@ -177,7 +177,7 @@ class _Shapes:
             return self.shape(child, refs, depth + 1)
 
         found = _own(node)
-        for name, child in _mapping(node.get("properties")).items():
+        for name, child in mapping(node.get("properties")).items():
             self._path.append(str(name))
             found.properties[str(name)] = below(child)
             self._path.pop()
@@ -217,8 +217,8 @@ class _Shapes:
 
     def _lookup(self, pointer: str) -> Mapping[str, Any] | None:
         if pointer and not pointer.startswith("/"):
-            places = (_mapping(self.document.get(name)) for name in ("definitions", "$defs"))
-            defined = (_mapping(one) for place in places for one in place.values())
+            places = (mapping(self.document.get(name)) for name in ("definitions", "$defs"))
+            defined = (mapping(one) for place in places for one in place.values())
             named = (one for one in defined if pointer in (one.get("$anchor"), one.get("$id")))
             return next(named, None)
         node: Any = self.document
@@ -258,10 +258,6 @@ def _kind(value: Any) -> str:
     return names.get(type(value), "a number" if _is_number(value) else "an object")
 
 
-def _mapping(value: Any) -> Mapping[Any, Any]:
-    return value if isinstance(value, Mapping) else {}
-
-
 def _parts(node: Mapping[str, Any], key: str) -> list[Any]:
     found = node.get(key)
     return list(found) if isinstance(found, list) else []
@@ -276,7 +272,7 @@ def _alternatives(node: Mapping[str, Any]) -> list[Any]:
     found = [*_parts(node, "oneOf"), *_parts(node, "anyOf")]
     found += [node[key] for key in ("then", "else") if key in node]
     for key in ("dependentSchemas", "dependencies"):
-        found += _mapping(node.get(key)).values()
+        found += mapping(node.get(key)).values()
     telling = [one for one in found if isinstance(one, Mapping) and _TELLING & one.keys()]
     return [one for one in telling if one.get("type") != "null"]
 
@@ -316,7 +312,7 @@ def _options(node: Mapping[str, Any]) -> dict[str, str] | None:
             return None
         # A list of {const, title} is how labels of answers are written without enumNames.
         return {_code(node["const"]): _text(node.get("title"))}
-    labels = _parts(node, "enumNames") or _parts(_mapping(node.get("options")), "enum_titles")
+    labels = _parts(node, "enumNames") or _parts(mapping(node.get("options")), "enum_titles")
     pairs = zip_longest(listed, map(_text, labels[: len(listed)]), fillvalue="")
     return {_code(value): label for value, label in pairs if value is not None}
 

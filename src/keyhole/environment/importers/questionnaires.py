@@ -29,6 +29,7 @@ from keyhole.environment.importers.fields import Asked, FormReading, ask, captur
 from keyhole.environment.importers.reading import (
     SheetRow,
     decoded_text,
+    mapping,
     open_json,
     open_xml,
     read_sheet,
@@ -92,7 +93,7 @@ def kind_of_columns(columns: frozenset[str]) -> str:
 
 def kind_of_json(document: Any) -> str:
     """Tell a questionnaire of the ONS by its keys, and SurveyJS by its pages of elements."""
-    keys = _mapping(document)
+    keys = mapping(document)
     if "survey_id" in keys and {"sections", "groups"} & keys.keys():
         return "eq"
     parts = _mappings(keys.get("pages", keys.get("elements")))
@@ -304,10 +305,6 @@ def _lss_rows(root: Any) -> list[SheetRow]:
 # --- ONS eQ ------------------------------------------------------------------------------------
 
 
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
-
-
 def _mappings(value: Any) -> list[Mapping[str, Any]]:
     return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
 
@@ -362,7 +359,7 @@ def _eq_answer(answer: Mapping[str, Any], name: str, label: str, form: FormReadi
     ]
     sort = _TYPES.get(("eq", str(answer.get("type"))), "text")
     sort = "one" if sort == "several" and len(options) == 1 else sort
-    low, high = (_number(_mapping(answer.get(k)).get("value")) for k in ("minimum", "maximum"))
+    low, high = (_number(mapping(answer.get(k)).get("value")) for k in ("minimum", "maximum"))
     more: Any = {"options": options, "low": low, "high": high, "where": f"answer {name!r}"}
     yield from _asked(form, sort, [name.removesuffix("-answer")], label, name=name, **more)
 

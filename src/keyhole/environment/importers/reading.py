@@ -200,6 +200,11 @@ def open_json(path: Path, encoding: str | None = None) -> dict[str, Any]:
     return document
 
 
+def mapping(value: Any) -> Mapping[Any, Any]:
+    """Return an object of JSON; what is none holds nothing."""
+    return value if isinstance(value, Mapping) else {}
+
+
 def open_xml(path: Path) -> Any:
     """Read XML without entities of its own making and without anything from elsewhere."""
     return parse_xml(_content(path), repr(path.name))
