@@ -91,12 +91,11 @@ def kind_of_columns(columns: frozenset[str]) -> str:
     return "questions" if asked else ""
 
 
-def kind_of_json(document: Any) -> str:
+def kind_of_json(document: Mapping[str, Any]) -> str:
     """Tell a questionnaire of the ONS by its keys, and SurveyJS by its pages of elements."""
-    keys = mapping(document)
-    if "survey_id" in keys and {"sections", "groups"} & keys.keys():
+    if "survey_id" in document and {"sections", "groups"} & document.keys():
         return "eq"
-    parts = _mappings(keys.get("pages", keys.get("elements")))
+    parts = _mappings(document.get("pages", document.get("elements")))
     known = any("elements" in one or {"type", "name"} <= one.keys() for one in parts)
     return "surveyjs" if known else "json schema"
 
@@ -257,16 +256,14 @@ def _lime_fields(head: SheetRow, parts: Sequence[SheetRow], group: str, form: Fo
     )
     answers = [(one, one) for one in _TABLE["limesurvey"]["scales"].get(kind, ())] or answers
     sort = _TYPES.get(("limesurvey", kind), "text")
+    if sort == "several":  # the items are its answers; else each is a question
+        answers, items = items, []
     more: Any = {"universe": head["relevance"] if head["relevance"] != "1" else ""}
-    more |= {"where": f"row {head.number}", "other": head["other"] == "Y"}
-    if sort == "several":
-        yield from _asked(form, sort, path, label, name=name, options=items, **more)
-        return
-    more["other"] &= bool(answers)
+    more |= {"where": f"row {head.number}", "options": answers}
+    more["other"] = head["other"] == "Y" and bool(answers or sort == "several")
     for code, said in items or [("", "")]:
         place, what = [*path, code] if code else path, f"{label}: {said}" if said else label
-        own = f"{name}.{code}" if code else name
-        yield from _asked(form, sort, place, what, name=own, options=answers, **more)
+        yield from _asked(form, sort, place, what, name=f"{name}.{code}" if code else name, **more)
 
 
 def _lss_rows(root: Any) -> list[SheetRow]:
@@ -426,17 +423,13 @@ def _js_parts(
         for code, row in _js_options(one.get("rows")):
             yield capture([*path, code], f"{said}{row or code}", options=options)
         return
-    for part in _mappings(one.get("items" if kind == "multipletext" else "columns")):
+    texts = kind == "multipletext"
+    for part in _mappings(one.get("items" if texts else "columns")):
         name = _text(part.get("name"))
-        if not name:
-            form.broken.append(f"a part of {'.'.join(path)!r} has no name")
-            continue
-        listed = part.get("choices", one.get("choices") if kind != "multipletext" else None)
-        told = f"{said}{_text(part.get('title')) or name}"
+        listed = part.get("choices", None if texts else one.get("choices"))
+        asked = {"title": f"{said}{_text(part.get('title')) or name}", "choices": listed}
         cell = str(part.get("cellType", "dropdown" if listed else "text"))
-        yield from _js_question(
-            {**part, "title": told, "choices": listed}, cell, [*path, name], form
-        )
+        yield from _js_question({**part, **asked}, cell, [*path, name], form)
 
 
 # --- plain text, Markdown and CSV ----------------------------------------------------------------
@@ -480,7 +473,7 @@ def read_plain(path: Path, encoding: str | None, form: FormReading) -> Asked:
                 question = told
             else:
                 question, section, title = "", told, title or told
-        elif question and _is_answer(line) and (answer := _ANSWER.match(line)):
+        elif question and (answer := _answer(line)):
             marks.append((answer[1] or "(")[0])
             options.append(_BLANK.sub("", line[answer.end() :]).strip(" :"))
         elif _is_question(line):
@@ -507,11 +500,11 @@ def _is_question(line: str) -> bool:
     return bool(_NUMBERED.match(line) or asked.endswith(("?", ":")) or inline or blank)
 
 
-def _is_answer(line: str) -> bool:
-    """Tell lines of answers: those with a box, and bullets that do not ask."""
+def _answer(line: str) -> re.Match[str] | None:
+    """Match a line of an answer: one with a box, or a bullet that does not ask."""
     found = _ANSWER.match(line)
     boxed = found and found[1] and found[1] not in "-*+•"
-    return bool(boxed or (found and not _is_question(line)))
+    return found if boxed or not _is_question(line) else None
 
 
 def _written(

@@ -48,6 +48,7 @@ _READERS = {
 KINDS = tuple(_READERS)
 _TEXTS = (".csv", ".tsv", ".tab", ".txt")
 _STATISTICAL = (".sav", ".zsav", ".dta", ".sas7bdat", ".xpt")
+_ALONE = dict.fromkeys(_STATISTICAL, "labels") | dict.fromkeys((".md", ".markdown"), "plain")
 WORKBOOKS = (".xlsx", ".xls")
 _ROOTS = {
     "ddi": ("codeBook", "DDIInstance", "FragmentInstance", "ResourcePackage", "StudyUnit"),
@@ -117,10 +118,8 @@ def _detect(path: Path, encoding: str | None) -> str:
     from keyhole.environment.importers import questionnaires as known
 
     suffix = path.suffix.lower()
-    if suffix in _STATISTICAL:
-        return "labels"
-    if suffix in (".md", ".markdown"):
-        return "plain"
+    if suffix in _ALONE:
+        return _ALONE[suffix]
     if suffix == ".json":
         return known.kind_of_json(open_json(path, encoding))
     if suffix in (".xml", ".lss"):
