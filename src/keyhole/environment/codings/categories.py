@@ -179,52 +179,40 @@ def interval_codes(intervals: Intervals) -> tuple[str, ...]:
 
 def label_edges(low: Floats, high: Floats, scale: str) -> tuple[str, ...]:
     """Write the interval from each low edge to each high one."""
-    finite = np.isfinite(low) & np.isfinite(high)
-    texts: npt.NDArray[np.object_] = np.full(len(low), "any", dtype=object)
-    write = _date_labels if scale == "date" else _number_labels
-    texts[finite] = write(low[finite], high[finite])
-    below, above = ("before", "from") if scale == "date" else ("under", "")
-    for i in np.flatnonzero(~finite).tolist():  # the first and the last at most
-        known = high[i] if np.isfinite(high[i]) else low[i]
-        if np.isfinite(known):
-            start = below if known == high[i] else above
-            edge = f"{known:g}" if start else f"{known:.15g}+"
-            day = str(days_of(np.array([known]))[0]) if scale == "date" else edge
-            texts[i] = f"{start} {day}".lstrip()
-    return tuple(texts.tolist())
+    write = _date_label if scale == "date" else _number_label
+    return tuple(map(write, low.tolist(), high.tolist()))
 
 
-def _number_labels(low: Floats, high: Floats) -> npt.NDArray[np.object_]:
+def _number_label(low: float, high: float) -> str:
     """Write whole numbers from and to, as 20-29; others with both edges, as [0.5,1)."""
-    whole = (low == np.floor(low)) & (high == np.floor(high)) & (low >= 0) & (high < 2**53)
-    out = np.empty(len(low), dtype=object)
-    first, last = low[whole].astype(np.int64), high[whole].astype(np.int64) - 1
-    out[whole] = np.where(first == last, first.astype(str), _between(first, last, "-"))
-    out[~whole] = [f"[{a:.15g},{b:.15g})" for a, b in zip(low[~whole], high[~whole], strict=True)]
-    return out
+    if math.isinf(low):
+        return "any" if math.isinf(high) else f"under {high:g}"
+    if math.isinf(high):
+        return f"{low:.15g}+"
+    if low >= 0 and high < 2**53 and low.is_integer() and high.is_integer():
+        return f"{low:.0f}" if high == low + 1 else f"{low:.0f}-{high - 1:.0f}"
+    return f"[{low:.15g},{high:.15g})"
 
 
-def _between(
-    first: npt.NDArray[np.generic], last: npt.NDArray[np.generic], mark: str
-) -> npt.NDArray[np.str_]:
-    texts = np.char.add(np.char.add(first.astype(str), mark), last.astype(str))
-    return np.asarray(texts, dtype=np.str_)
-
-
-def _date_labels(low: Floats, high: Floats) -> npt.NDArray[np.str_]:
+def _date_label(low: float, high: float) -> str:
     """Write days, months and years where an interval is one, else the first and last day."""
-    first, after = days_of(low), days_of(high)
-    last = after - np.timedelta64(1, "D")
-    month, year = first.astype("datetime64[M]"), first.astype("datetime64[Y]")
-    month_after, year_after = after.astype("datetime64[M]"), after.astype("datetime64[Y]")
-    months = (month.astype("datetime64[D]") == first) & (month_after == after)
-    years = (year.astype("datetime64[D]") == first) & (year_after == after)
-    one_month = months & (month_after - month == np.timedelta64(1, "M"))
-    one_year = years & (year_after - year == np.timedelta64(1, "Y"))
-    rules = [first == last, one_month, one_year, years]
-    texts = [first.astype(str), month.astype(str), year.astype(str)]
-    spans = _between(year, year_after - np.timedelta64(1, "Y"), "-")
-    return np.asarray(np.select(rules, [*texts, spans], _between(first, last, "/")), dtype=np.str_)
+    if math.isinf(low):
+        return "any" if math.isinf(high) else f"before {_day(high)}"
+    if math.isinf(high):
+        return f"from {_day(low)}"
+    first, last, after = _day(low), _day(high - 1), _day(high)
+    if first == last:
+        return str(first)
+    if first.day == after.day == 1 and (first.year, first.month) == (last.year, last.month):
+        return str(first)[:7]
+    if first.timetuple().tm_yday == after.timetuple().tm_yday == 1:
+        years = str(first)[:4], str(last)[:4]
+        return years[0] if years[0] == years[1] else "-".join(years)
+    return f"{first}/{last}"
+
+
+def _day(ordinal: float) -> datetime.date:
+    return datetime.date.fromordinal(int(ordinal))
 
 
 def birth_edges(ages: Floats, as_of: datetime.date) -> Floats | None:
