@@ -301,22 +301,21 @@ def mint(graph: CodingGraph, join: Join, *, label: str = "") -> Minted:
     first = sides[0][0]
     name = categories.next_name(first.construct, len(labels), harmonised=True, taken=graph.names)
 
-    def kind_of(k: int) -> model.CategoryKind:
-        """Give a group the kind of its members if they are all of one, else it is a value."""
-        if len(labels) >= 1_000:  # only short lists are worth telling their kinds
-            return "value"
-        kinds = {int(kind) for node, groups in sides for kind in node.kinds[groups == k].tolist()}
-        return KINDS[kinds.pop()] if len(kinds) == 1 else "value"
-
-    listed = tuple(model.Category(str(k + 1), text, kind_of(k)) for k, text in enumerate(labels))
+    kinds: list[set[int]] = [set() for _ in labels]  # of the members of each group
+    for node, groups in sides:
+        for k, kind in zip(groups.tolist(), node.kinds.tolist(), strict=True):
+            kinds[k].add(kind)
+    listed = tuple(
+        model.Category(str(k), text, KINDS[min(of)] if len(of) == 1 else "value")
+        for k, (text, of) in enumerate(zip(labels, kinds, strict=True), 1)
+    )
     runs = _runs(sides, len(labels))
     if runs is None or first.coding.intervals is None:
-        numbered = ([str(k + 1) for k in groups.tolist()] for _, groups in sides)
-        maps = tuple(
-            model.CategoryMap(node.name, name, dict(zip(node.codes, codes, strict=True)))
-            for (node, _), codes in zip(sides, numbered, strict=True)
-        )
-        return Minted(model.Coding(name, first.construct, listed, label=label), maps)
+        maps = []
+        for node, groups in sides:
+            pairs = zip(node.codes, (listed[k].code for k in groups.tolist()), strict=True)
+            maps.append(model.CategoryMap(node.name, name, dict(pairs)))
+        return Minted(model.Coding(name, first.construct, listed, label=label), tuple(maps))
     edges, rest = runs
     cut = model.Intervals(first.coding.intervals.scale, edges=tuple(edges.tolist()))
     coding = model.Coding(name, first.construct, tuple(listed[k] for k in rest), cut, label)

@@ -317,22 +317,18 @@ def scenario_from_dict(plain: Any, *, name: str) -> Scenario:
     problems = [problem.lstrip(".") for problem in found]
     if values.pop("name", None) is not None:
         problems.append("'name' is unknown. The head of the table names the scenario.")
-    told, base = len(problems), None
-    if "preset" in plain:
-        # Any example does where it is not one: the other problems are told too.
-        base = PRESETS.get(str(example), next(iter(PRESETS.values())))
-        if example not in PRESETS:
-            known = quoted(PRESETS)
-            problems.append(f"preset must be one of {known}. Got {shown(example)} instead.")
-    scenario = None
+    base = PRESETS.get(str(example)) if "preset" in plain else None
+    if "preset" in plain and base is None:
+        known = quoted(PRESETS)
+        problems.append(f"preset must be one of {known}. Got {shown(example)} instead.")
+    told = [f"scenario {shown(name)}: {problem}" for problem in problems]
     try:
         scenario = Scenario(name, **values) if base is None else edited(base, name=name, **values)
     except InputError as error:
-        more = [problem.split(": ", 1)[-1] for problem in error.problems]
-        # A stage that could not be read is told already.
-        problems += [one for one in more if not (told and one.startswith("nothing defines"))]
-    if problems or scenario is None:
-        raise InputError([f"scenario {shown(name)}: {problem}" for problem in problems])
+        # A stage or an example that could not be read is told already.
+        told += [one for one in error.problems if not (told and "nothing defines its" in one)]
+        raise InputError(told) from None
+    require_none(told)
     return scenario
 
 
