@@ -389,11 +389,9 @@ class VariableMaker:
         """Make the variable of a column at a partition; `near` may be its coding too."""
         graph, node, day, told = self.graph, column.node, column.as_of, [*because]
         name, stored = self.name(column, groups, (*codings, *near))
-        labels = partitions.group_labels(node, groups)
+        labels = group_names(graph, [(node, groups)], name if stored else None, day)
         if stored and name != node.name:
-            if graph.refines(node.name, name, as_of=day):
-                labels = group_names(graph, [(node, groups)], name, day)
-            else:  # known by their overlap, not by a map
+            if not graph.refines(node.name, name, as_of=day):  # known by their overlap, not a map
                 join, firsts = graph.join(node.name, name, as_of=day), np.unique(groups, True)[1]
                 labels = tuple(join.labels[k] for k in join.groups_left[firsts].tolist())
             told.append(f"the target is made coarser: {climb(graph, node.name, name, day)}")
@@ -461,19 +459,6 @@ class Holders:
     notes: tuple[str, ...] = ()
 
 
-def map_columns(
-    graph: CodingGraph, target: Target, weights: ColumnWeights | None, others: Holders
-) -> KeyMapping:
-    """Map a target column by column."""
-    columns, absent = columns_of(graph, target, weights)
-    maker = VariableMaker(graph)
-    found = [others.find(maker, column) for column in columns]
-    key = tuple(part for part in found if isinstance(part, KeyVariable))
-    absent += [part for part in found if isinstance(part, Absent)]
-    who = others.kind, target.name, others.words, others.forms, others.threshold, others.needed
-    return KeyMapping(*who, key, tuple(absent), others.identifiers, others.notes)
-
-
 def settled(graph: CodingGraph, *, upper: bool) -> CodingGraph:
     """Return a graph that answers by itself: once, as the lower or the upper bound."""
     made = copy.copy(graph)
@@ -492,7 +477,13 @@ def bounded(
     from keyhole.environment.mapping.undecided import possible
 
     if graph.settled:
-        return map_columns(graph, graph.find(Target, target), weights, against(graph))
+        aim, others, maker = graph.find(Target, target), against(graph), VariableMaker(graph)
+        columns, absent = columns_of(graph, aim, weights)
+        found = [others.find(maker, column) for column in columns]
+        key = tuple(part for part in found if isinstance(part, KeyVariable))
+        absent += [part for part in found if isinstance(part, Absent)]
+        who = others.kind, aim.name, others.words, others.forms, others.threshold, others.needed
+        return KeyMapping(*who, key, tuple(absent), others.identifiers, others.notes)
     sure = settled(graph, upper=False)
     lower = bounded(sure, target, weights, against)
     may = possible(graph, target)

@@ -16,13 +16,14 @@ import dataclasses
 import math
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from keyhole.core.marks import Named, figure
-from keyhole.core.names import quoted, shown
+from keyhole.core.names import plural, quoted, shown
 from keyhole.core.tables import Table
 from keyhole.core.toml import open_toml, quote, toml_value
 from keyhole.environment.wording import meant, require_none
@@ -196,7 +197,7 @@ class Scenario:
         argued = any(reason.strip() for reason in self.reasons)
         for name, sure in _SURE.items():
             low, high = getattr(self, name)
-            if not (_is_number(low) and _is_number(high) and 0 <= low <= high <= 1):
+            if not 0 <= low <= high <= 1:
                 words = "a number from 0 to 1, or the lowest and the highest"
                 yield f"{name} must be {words}. Got other values instead."
             elif (low, high) != sure and not argued:
@@ -256,13 +257,11 @@ def _is_number(value: Any) -> bool:
 
 
 def _interval(given: Any) -> tuple[float, float]:
-    """Read an interval; a number alone is one."""
-    try:
+    """Read an interval; a number alone is one, and what is none is not a number."""
+    with suppress(TypeError, ValueError, OverflowError):
         low, high = (given, given) if _is_number(given) else given
         if _is_number(low) and _is_number(high):
             return float(low), float(high)
-    except (TypeError, ValueError, OverflowError):
-        pass
     return math.nan, math.nan
 
 
@@ -482,11 +481,10 @@ def p_identification(
             f"{interval_text((1 - divergence[1], 1 - divergence[0]))}"
         )
     if pending:
-        decisions = "1 decision is" if pending == 1 else f"{pending:,} decisions are"
-        interval = None
+        verb, interval = "is" if pending == 1 else "are", None
         basis = (
-            f"not given while {decisions} pending that would change the key, unless asked for "
-            f"(undecided)"
+            f"not given while {plural(pending, 'decision')} {verb} pending that would change the "
+            f"key, unless asked for (undecided)"
         )
     attempt, reasons = scenario.p_attempt, scenario.reasons
     return Identification(scenario.name, interval, basis, attempt, reasons, coverage, divergence)
@@ -513,11 +511,8 @@ def _conditional(given: Any, figure: str | None) -> Found:
         raise OptionError(
             "figure can only be used with a result. Got numbers instead: leave it out."
         )
-    try:
-        low, high = map(float, (given, given) if isinstance(given, Real) else given)
-    except (TypeError, ValueError):
-        low = high = -1.0
-    if isinstance(given, bool) or not 0 <= low <= high <= 1:
+    low, high = _interval(given)
+    if not 0 <= low <= high <= 1:
         raise OptionError(
             "conditional must be a number from 0 to 1, the lowest and the highest, or the result "
             "of an exposure or a study. Got something else instead."
