@@ -194,11 +194,9 @@ def use_problems(environment: model.Environment) -> Iterator[str]:
         names = Counter(name for one in kind.of(environment) for name in kind.all_names(one))
         known[kind.name] = names
         for name, number in names.items():
-            what = f"{kind.name} {shown(name)}"
             if number > 1:
+                what = f"{kind.name} {shown(name)}"
                 yield f"{what}: {number} have this name or alias. Leave it to one."
-            if len(name) > LONGEST.get(kind.name, _LONGEST_NAME):
-                yield f"{what}: the alias is too long. Give a shorter one."
     for kind in KINDS:
         for one in kind.of(environment):
             for what, name, words in kind.uses(one):

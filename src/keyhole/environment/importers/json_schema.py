@@ -238,6 +238,10 @@ def _is_number(value: Any) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
+def _number(value: Any) -> float | None:
+    return value if _is_number(value) and abs(value) <= 1e15 else None
+
+
 # What some words of JSON Schema must be. In draft 4, exclusive bounds say whether others are.
 _WHAT: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "properties": ("an object", lambda value: isinstance(value, Mapping)),
@@ -284,25 +288,13 @@ def _own(node: Mapping[str, Any]) -> _Shape:
     options, pattern = _options(node), _text(node.get("pattern"))
     # A description that is short enough may be a label.
     title, description = _text(node.get("title")), _text(node.get("description"))
-    lowest, highest, step = (
-        value if _is_number(value) and abs(value) <= 1e15 else None
-        for value in (
-            node.get("minimum", node.get("exclusiveMinimum")),
-            node.get("maximum", node.get("exclusiveMaximum")),
-            node.get("multipleOf"),
-        )
-    )
-    return _Shape(
-        types,
-        options,
-        open=options is None and (bool(types) or "not" in node or bool(pattern)),
-        format=_text(node.get("format")),
-        pattern=pattern,
-        lowest=lowest,
-        highest=highest,
-        step=step,
-        title=" ".join((title or (description if len(description) <= 200 else "")).split()),
-    )
+    found = _Shape(types, options, format=_text(node.get("format")), pattern=pattern)
+    found.open = options is None and (bool(types) or "not" in node or bool(pattern))
+    found.title = " ".join((title or (description if len(description) <= 200 else "")).split())
+    found.lowest = _number(node.get("minimum", node.get("exclusiveMinimum")))
+    found.highest = _number(node.get("maximum", node.get("exclusiveMaximum")))
+    found.step = _number(node.get("multipleOf"))
+    return found
 
 
 def _options(node: Mapping[str, Any]) -> dict[str, str] | None:
