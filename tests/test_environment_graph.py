@@ -372,6 +372,20 @@ def test_edges_without_pairs_are_unresolved():
         mint(graph, join)
 
 
+def test_a_long_minted_coding_says_which_answers_are_not_stated():
+    names = ["ES1101.001", "ES1101.002"]
+    answers = [[f"{side}{i}" for i in range(1_100)] for side in "ab"]
+    left, right = (
+        coding(name, *labels, "none", none="not stated")
+        for name, labels in zip(names, answers, strict=True)
+    )
+    pairs = {(a, b) for a, b in zip(*answers, strict=True)} | {("a0", "b1")}
+    graph = graph_of(left, right, overlaps=[Overlap(*names, frozenset(pairs))])
+    minted = mint(graph, graph.join(*names)).coding
+    assert len(minted.categories) == 1_100
+    assert [one.label for one in minted.categories if one.kind == "not stated"] == ["none"]
+
+
 def test_free_text_tells_nothing_unless_it_can_be_coded():
     text, rough = Coding("ES0.001", "ES"), coding("ES2.001", "a", "b")
     alone = graph_of(text, rough).join("ES2.001", "ES0.001")
