@@ -248,9 +248,7 @@ def _converter(hint: Any) -> Converter:
         return partial(_mapping, _converter(inner[0]), _converter(inner[1]))
     if origin is tuple and inner[-1] is not Ellipsis:  # with a place for each of its values
         return partial(_places, [*map(_converter, inner)])
-    if origin in (frozenset, tuple):
-        return partial(_several, _converter(inner[0]), origin)
-    raise TypeError(f"{hint} has no plain form")
+    return partial(_several, _converter(inner[0]), origin)
 
 
 def _word(known: Sequence[str], value: Any, problems: list[str], _: bool) -> Any:

@@ -19,7 +19,6 @@ from keyhole.environment.importers import fields
 from keyhole.environment.importers.reading import open_xml
 from keyhole.environment.model import CapturedField, Category, Form, Intervals
 from keyhole.environment.scenarios.recoding import code_text
-from keyhole.errors import FileError
 from keyhole.screening.identifiers import words
 
 _WIDE = 3  # a range with this many times more numbers than labels is a scale, not a list
@@ -48,14 +47,11 @@ def read_ddi(path: Path, _: str | None, form: fields.FormReading) -> fields.Aske
     if local_name(root) != "codeBook":
         form.title(_first(root, "Title"))
         return _lifecycle(root, form)
-    variables = [*_all(root, "var")]
-    if not variables:
-        raise FileError(f"{name!r} must have variables ('var' in 'dataDscr'). Got none instead.")
     form.title(_first(root, "titl"))
     days = (one.get("date", "") for one in _all(root, "collDate"))
     who = _first(root, "AuthEnty") or _first(root, "producer")
     form.form = Form(name, organisation=who, collected=fields.parse_day(next(days, "")))
-    return (_variable(one, place, form) for place, one in enumerate(variables, 1))
+    return (_variable(one, place, form) for place, one in enumerate(_all(root, "var"), 1))
 
 
 def _variable(variable: Any, place: int, form: fields.FormReading) -> CapturedField:
@@ -137,8 +133,6 @@ def _lifecycle(root: Any, form: fields.FormReading) -> fields.Asked:
         intervals = None if options else _represented(one, asked, words(called) + words(said))
         more: Any = {"options": options, "several": boxes, "intervals": intervals}
         yield from fields.ask([called], said, name=called, **more)
-    if not variables and not questions:
-        form.broken.append("it must have variables or questions. Got none instead")
 
 
 def _id(element: Any) -> str:
@@ -209,8 +203,6 @@ def read_statistical_labels(
     # Its reader may die of a damaged file.
     ask_reader(f"{__name__}:answer_metadata", path, "statistical", {"encoding": encoding})
     _, about = read_with_metadata(path, find_format(path), encoding, metadataonly=True)
-    if not about.column_names:
-        raise FileError(f"{path.name!r} has no columns. Give a file that has some.")
     form.title(about.file_label or "")
     return (_statistical_field(name, about) for name in about.column_names)
 
@@ -248,7 +240,5 @@ def _statistical_field(name: str, about: Any) -> CapturedField:
 def _in_span(code: str, low: Any, high: Any) -> bool:
     if isinstance(low, str) or isinstance(high, str):
         return code in (str(low), str(high))
-    try:
-        return float(low) <= float(code) <= float(high)
-    except ValueError:
-        return False
+    number = fields.parse_number(code)
+    return number is not None and bool(low <= number <= high)

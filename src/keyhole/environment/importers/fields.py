@@ -421,7 +421,7 @@ class FormReading:
         """Return the form; broken fields are noted, and refused without any whole one."""
         whole = distinct_fields(fields)
         if not whole:
-            told = self.broken or ["it must ask something. Got no field instead"]
+            told = self.broken or ["it must have questions or variables. Got none instead"]
             require_none((f"{one}." for one in told), FileError)
         skipped = (f"{one}: it is left out." for one in self.broken)
         return model.CapturedForm(self.form, whole, (*self.notes, *skipped))

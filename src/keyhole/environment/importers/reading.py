@@ -101,8 +101,6 @@ def read_forms(
         reading = FormReading(Form(file.stem))
         found = getattr(import_module(f"{__package__}.{module}"), name)(file, encoding, reading)
         forms = found if isinstance(found, tuple) else (reading.captured(found),)
-    except RecursionError:
-        raise FileError(f"{file.name!r} is nested too deeply to be a form.") from None
     except InputError as error:
         problems = (one if file.name in one else f"{file.name!r}: {one}" for one in error.problems)
         raise (FileError if type(error) is InputError else type(error))(problems) from None

@@ -207,8 +207,6 @@ def _bound(text: str) -> tuple[float, bool]:
         value = float(text.replace(",", ""))
     except ValueError:
         raise ValueError(f"{shown(text)} is neither a number nor a day, as 2024-05-31.") from None
-    if math.isnan(value):
-        raise ValueError("bounds must be numbers. Got nan instead.")
     return int(value) if value.is_integer() else value, False
 
 

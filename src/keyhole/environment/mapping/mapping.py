@@ -67,16 +67,16 @@ def forms_in(
     asked = class_of(sector=sector, purpose=purpose, classifications=more)
     given = {name: value for name, value in asked.items() if value is not None}
     forms = sorted(graph.environment.forms, key=lambda form: form.name)
-    held = {form.name: {name: class_value(graph, form, name) for name in given} for form in forms}
-    wanted = {name: value.casefold() for name, value in given.items()}
-    found = [f for f in forms if {n: v.casefold() for n, v in held[f.name].items()} == wanted]
+    held = {name: [class_value(graph, form, name) for form in forms] for name in given}
+    fits = [[v.casefold() == given[name].casefold() for v in of] for name, of in held.items()]
+    found = [form for form, *fit in zip(forms, *fits, strict=True) if all(fit)]
     if found:
         return tuple(found), class_words(given)
     if not forms:
         raise InputError("the environment has no forms; import some first.")
-    known = ((name, sorted({one[name] for one in held.values()} - {""})) for name in wanted)
-    there = "; ".join(f"{name}: {quoted(v) or 'no form states it'}" for name, v in known)
-    raise InputError(f"no form is in the class {class_words(wanted)}. There are {there}.")
+    known = ((name, quoted(sorted({*values} - {""}))) for name, values in held.items())
+    there = "; ".join(f"{name}: {values or 'no form states it'}" for name, values in known)
+    raise InputError(f"no form is in the class {class_words(given)}. There are {there}.")
 
 
 def class_value(graph: CodingGraph, form: Form, scheme: str) -> str:
@@ -294,16 +294,15 @@ def finest(
     `closed_sets`), the finest first, and no higher than the first that enough forms hold.
     """
     answers = np.flatnonzero(substantive)
-    known: dict[bytes, tuple[Ints, int]] = {}
+    known = Counter[bytes]()
     for partition, count in zip(partitions, counts, strict=True):
         if _tells(partition, answers):
-            key = partition.tobytes()
-            known[key] = partition, count + known.get(key, (partition, 0))[1]
+            known[partition.tobytes()] += count
     if not known:
         return [], True
     # The commonest first, so that few forms remain to be added soon.
-    ordered = sorted(known.values(), key=lambda item: (-item[1], item[0].tobytes()))
-    held = [partition for partition, _ in ordered]
+    ordered = sorted(known.items(), key=lambda item: (-item[1], item[0]))
+    held = [np.frombuffer(key, dtype=np.int64) for key, _ in ordered]
     forms = np.array([count for _, count in ordered], dtype=np.int64)
     firsts = np.array([representatives(partition) for partition in held])
     heap: list[tuple[float, int, bytes, int]] = []
