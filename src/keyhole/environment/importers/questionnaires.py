@@ -164,9 +164,7 @@ _BOUND = re.compile(r"\.\s*(>=|<=|>|<)\s*(-?\d{1,12}(?:\.\d{1,6})?)(?![\d.])")
 def read_xlsform(path: Path, _: str | None, form: FormReading) -> Asked:
     """Read a form from the sheets ``survey``, ``choices`` and ``settings`` of a workbook."""
     found = sheets(path)
-    if "survey" not in found:
-        raise FileError(f"{path.name!r} must have a sheet 'survey'. Got none of the name instead.")
-    require_headings(found["survey"], ("type", "name"), f"{path.name} (survey)")
+    require_headings(found.get("survey", []), ("type", "name"), f"{path.name} (survey)")
     settings = (found.get("settings") or [SheetRow(0, {})])[0]
     language = settings["default_language"]
     form.form = Form(settings["form_id"] or path.stem, purpose=settings["form_title"])
