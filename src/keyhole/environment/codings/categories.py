@@ -85,12 +85,6 @@ def next_name(letters: str, size: int, *, harmonised: bool = False, taken: Itera
     return str(made)
 
 
-def days_of(ordinals: npt.NDArray[np.float64 | np.int64]) -> npt.NDArray[np.datetime64]:
-    """Turn day ordinals into NumPy days."""
-    days = np.asarray(ordinals, dtype=np.int64) - FIRST_DAY
-    return days.astype("datetime64[D]")
-
-
 @lru_cache(maxsize=4096)
 def edges_of(intervals: Intervals) -> Floats:
     """Return the k + 1 edges of k intervals."""
@@ -101,7 +95,7 @@ def edges_of(intervals: Intervals) -> Floats:
         edges = np.array([-np.inf, np.inf])
     elif intervals.scale == "date":  # cut at the beginning of days, months or years
         letter = _LETTERS[intervals.unit]
-        bounds = days_of(np.array([start, stop]))
+        bounds = (np.array([start, stop]).astype(np.int64) - FIRST_DAY).astype("datetime64[D]")
         first, last = bounds.astype(f"datetime64[{letter}]").astype(np.int64).tolist()
         units = np.arange(first, last + 1, max(int(step), 1)).astype(f"datetime64[{letter}]")
         days = units.astype("datetime64[D]").astype(np.int64) + FIRST_DAY

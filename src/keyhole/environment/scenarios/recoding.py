@@ -8,6 +8,7 @@ exposure, the selection and the study are made on those.
 from __future__ import annotations
 
 import dataclasses
+import datetime
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -390,11 +391,10 @@ def _cut(levels: pl.Series, node: Node) -> Ints:
 def _ordinals(levels: pl.Series) -> Floats:
     """Return dates as day ordinals; a number is a year, which begins on its first of January."""
     if levels.dtype.is_numeric():
-        years = levels.cast(pl.Float64).to_numpy()
-        whole = (years >= 1) & (years <= 9999) & (years == np.floor(years))
-        starts = (np.where(whole, years, 1970).astype(np.int64) - 1970).astype("datetime64[Y]")
-        ordinals = starts.astype("datetime64[D]").astype(np.int64) + FIRST_DAY
-        return np.where(whole, ordinals, np.nan).astype(np.float64)
+        years = levels.cast(pl.Float64).fill_null(0).to_list()
+        whole = (int(y) if 1 <= y <= 9999 and y.is_integer() else None for y in years)
+        starts = [np.nan if y is None else datetime.date(y, 1, 1).toordinal() for y in whole]
+        return np.array(starts, dtype=np.float64)
     if levels.dtype == pl.String:
         levels = levels.str.to_date("%Y-%m-%d", strict=False)
     if levels.dtype not in (pl.Date, pl.Datetime):
