@@ -369,7 +369,7 @@ def _keyed(value: Any) -> Mapping[str, Any] | None:
     """Return parts that have names by their names."""
     if value is None or isinstance(value, Mapping):
         return value or {}
-    if not isinstance(value, list) or not all(isinstance(one, Mapping) for one in value):
+    if not (isinstance(value, list) and all(isinstance(one, Mapping) for one in value)):
         return None
     found = {next((str(one[n]) for n in _NAMES if n in one), ""): one for one in value}
     return None if len(found) < len(value) or "" in found else found

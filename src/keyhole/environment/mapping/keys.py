@@ -254,11 +254,9 @@ def columns_of(
 ) -> tuple[list[TargetColumn], list[Absent]]:
     """Return the columns of a target that can be mapped, and why the others cannot."""
     given = dict(weights or {})
-    unknown = [name for name in given if name not in {field.name for field in target.fields}]
-    if unknown:
-        raise InputError(
-            f"weights: target {shown(target.name)} has no column {quoted(unknown, 5)}."
-        )
+    if unknown := [*given.keys() - {field.name for field in target.fields}]:
+        told = f"target {shown(target.name)} has no column {quoted(sorted(unknown), 5)}."
+        raise InputError(f"weights: {told}")
     columns, absent = [], []
     for field_ in target.fields:
         if field_.identifier is not None:

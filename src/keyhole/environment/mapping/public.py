@@ -92,14 +92,10 @@ def map_public(
     """
     require_none(resource_problems(resources), OptionError)
     graph = CodingGraph.of(environment)
-    ordered = sorted(graph.environment.sources, key=lambda s: (resource_index(s), s.name))
-    sources = [s for s in ordered if resources > resource_index(s)]
-    table = tuple(
-        Reached(s.name, resource_index(s), resource_band(resource_index(s)), s in sources)
-        for s in ordered
-    )
+    indices = sorted((resource_index(s), s.name) for s in graph.environment.sources)
+    table = tuple(Reached(name, i, resource_band(i), resources > i) for i, name in indices)
     note = "Sources are combined: whoever can link them knows what any of them holds."
-    names = {source.name for source in sources}
+    names = {source.name for source in table if source.reached}
 
     def against(graph: CodingGraph) -> keys.Holders:
         """Take the sources as this graph has them."""
