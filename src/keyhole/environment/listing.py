@@ -15,7 +15,7 @@ from keyhole.core.options import Option, Problem, bind, documented
 from keyhole.core.shared import ForceOption
 from keyhole.core.tables import Table
 from keyhole.environment.codings.categories import KINDS, Node, parse_name, size_of
-from keyhole.environment.exchange import encode_thing, read_place
+from keyhole.environment.exchange import encode_thing, is_exported, read_place
 from keyhole.environment.mapping.public import resource_band, resource_index
 from keyhole.environment.model import Coding, Construct, Environment, Field, Form, Source, Target
 from keyhole.environment.options import AnyPath, StoreFile, StorePlace, file_option, written
@@ -265,6 +265,8 @@ def history(
     from keyhole.environment.store import open_store
 
     bind(history, locals()).require()
+    if is_exported(store):
+        raise OptionError("an exported environment has no history. Give the store itself.")
     rows = []
     for c in open_store(store, writing=False).history(name=name):
         told = c.action, c.kind, c.name, changes_told(c.before, c.after), c.note

@@ -239,28 +239,21 @@ def pending_of(graph: CodingGraph, target: str | None, data: Microdata | None) -
             gained[variable.column] = variable.entropy - (known.entropy if known else 0.0)
         for one in found.undecided:
             changes.setdefault((one.form, one.field), {})[one.column] = None
-    lines: dict[object, Pending] = {}
-    asking: dict[object, set[tuple[str, str]]] = {}
-    fields = 0
+    alike: dict[object, list[tuple[Owner, Field, tuple[Proposal, ...]]]] = {}
     for owner, field, key, proposals in pending(graph.environment):
-        fields += 1
-        columns = changes.get((owner.name, field.name), {})
-        kind = type(owner).__name__.lower()
-        line = Pending(kind, owner.name, field.name, field.label, 0, proposals[:_MOST])
-        line = lines.get(key, line)
-        every = tuple(dict.fromkeys((*line.changes_key, *columns)))
-        asking.setdefault(key, set()).add((kind, owner.name))
-        lines[key] = replace(line, forms=len(asking[key]), changes_key=every)
-    told = [
-        replace(
-            one,
-            bits=sum(gained.get(column, 0.0) for column in one.changes_key),
-            rp=None if rises is None else rises(one.changes_key),
-        )
-        for one in lines.values()
-    ]
+        alike.setdefault(key, []).append((owner, field, proposals))
+    told = []
+    for of in alike.values():
+        owner, field, proposals = of[0]
+        forms = len({(type(one), one.name) for one, _, _ in of})
+        every = (column for one, f, _ in of for column in changes.get((one.name, f.name), ()))
+        columns = tuple(dict.fromkeys(every))
+        bits = sum(gained.get(column, 0.0) for column in columns)
+        rp = None if rises is None else rises(columns)
+        what = type(owner).__name__.lower(), owner.name, field.name, field.label, forms
+        told.append(Pending(*what, proposals[:_MOST], columns, bits, rp))
     told.sort(key=lambda p: (-(p.rp or 0), -round(p.bits, 9), -p.forms, p.form, p.field))
-    return Waiting(target or "", fields, tuple(told))
+    return Waiting(target or "", sum(map(len, alike.values())), tuple(told))
 
 
 def _key_and_rises(
