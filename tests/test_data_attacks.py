@@ -28,14 +28,14 @@ ROWS = 200
 # What each file is loaded in: it tells how it ended, and what it and its own processes took.
 CHILD = """
 import json, resource, sys
-from keyhole.data import guarding, load
+from keyhole.data import frames, guarding, load
 from keyhole.engines.choose import open_records
 from keyhole.errors import KeyholeError
 
 resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
 engine = sys.argv[1]
-if engine.endswith("large"):  # small files of Arrow are read like large ones
-    guarding._SMALL = 0
+if engine.endswith("large"):  # small files are read like large ones
+    guarding._SMALL = frames._LONG_FILE = 0
 for path in sys.argv[2:]:
     try:
         if engine.startswith("memory"):
@@ -96,8 +96,8 @@ def damaged(content: bytes, seed: int) -> bytes:
 @pytest.mark.parametrize(
     ("suffix", "engine", "times"),
     [(".arrow", "memory, large", 150), (".arrow", "disk, large", 100), (".arrow", "memory", 4),
-     (".parquet", "memory", 150), (".parquet", "disk", 150), (".sav", "memory", 4),
-     (".dta", "memory", 4), (".xpt", "memory", 4), (".xlsx", "memory", 4)],
+     (".parquet", "memory", 150), (".parquet", "memory, large", 150), (".parquet", "disk", 150),
+     (".sav", "memory", 4), (".dta", "memory", 4), (".xpt", "memory", 4), (".xlsx", "memory", 4)],
 )  # fmt: skip
 def test_files_with_changed_bytes_are_read_or_refused(
     tmp_path: Path, suffix: str, engine: str, times: int

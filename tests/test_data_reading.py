@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
+import csv
 import datetime as dt
 import gzip
+import io
 import subprocess
 import sys
 import tempfile
 from decimal import Decimal
+from itertools import islice
 from pathlib import Path
 from unittest import mock
 
+import numpy as np
 import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal, assert_series_equal
+from pyarrow import parquet
 
 import keyhole
 from keyhole.core.names import nearest
 from keyhole.data import Microdata, load
 from keyhole.data.inference import guess_kind
-from keyhole.errors import ColumnError
+from keyhole.errors import ColumnError, KeyholeError
+from keyhole.kernels.texts import MOST_TEXTS, number_texts
 
 PEOPLE = "zip,age,income,born,note\n02134,34,1.50,1990-01-31,a\n10001,,20.00,,\n"
 
@@ -134,7 +141,7 @@ def test_texts_that_repeat_are_typed_and_encoded_like_others(
                 found.append(load(path, missing_codes=sorted(codes)))
     numbered, plain = found
     assert set(numbered._codes) == set(frame.columns)
-    assert not plain._codes
+    assert not [name for name in plain._codes if plain.frame.schema[name] == pl.String]
     assert_frame_equal(numbered.frame, plain.frame)
     assert numbered.variables == plain.variables
     for name in frame.columns:
@@ -143,6 +150,108 @@ def test_texts_that_repeat_are_typed_and_encoded_like_others(
         assert one.values.tolist() == other.values.tolist()
         assert_series_equal(one.levels, other.levels)
         assert one.has_missing == other.has_missing
+
+
+LETTERS = st.sampled_from([*'ab,"\n\r', '""', "é", "longer than a word", "longer than a ward"])
+ROWS = st.lists(st.lists(st.text(st.sampled_from('ab," é\n'), max_size=3), min_size=2, max_size=2))
+
+
+def ended(path: Path, short: int) -> tuple[str, object]:
+    """Load a text whose columns are numbered if it is not `short`; return how it ended."""
+    whole = mock.patch("keyhole.data.text.TextFile._repeated", lambda self: set(self.names))
+    cores = mock.patch("os.cpu_count", return_value=3)
+    with mock.patch("keyhole.data.text._SHORT", short), whole, cores:
+        try:
+            data = load(path)
+        except KeyholeError as error:
+            return type(error).__name__, str(error)
+    values = {name: data.codes(name).decoded().to_list() for name in data.names}
+    return "read", (data.frame.to_dict(as_series=False), data.frame.schema, data.variables, values)
+
+
+@given(st.lists(LETTERS).map("".join), ROWS, st.sampled_from(["\n", "\r\n", "\r"]), st.booleans())
+def test_any_text_is_numbered_as_it_is_parsed(
+    odd: str, rows: list[list[str]], ending: str, latin: bool
+) -> None:
+    table = io.StringIO(newline="")
+    csv.writer(table, lineterminator=ending).writerows([["a", "b"], *rows * 3])
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "a.csv")
+        for text in (table.getvalue(), f"a,b{ending}a,b{ending}{odd}", f"a{ending}a{ending}{odd}"):
+            path.write_bytes(text.encode("latin-1" if latin else "utf-8"))
+            assert ended(path, 0) == ended(path, 1 << 30)
+
+
+@given(st.lists(st.tuples(LETTERS, LETTERS, LETTERS)), st.sampled_from(",;"))
+def test_texts_are_numbered_in_the_order_in_which_they_come(
+    rows: list[tuple[str, ...]], delimiter: str
+) -> None:
+    plain = [[cell for cell in row if not set(cell) & set('",;\n\r')] for row in rows]
+    plain = [cells for cells in plain if len(cells) == 3]
+    text = np.frombuffer("\n".join(map(delimiter.join, plain)).encode(), np.uint8)
+    numbers = np.zeros((2, len(rows)), dtype=np.uint32)
+    firsts, lengths = np.zeros((2, 2, MOST_TEXTS), dtype=np.int64)
+    found, sign = np.zeros(2, dtype=np.int64), ord(delimiter)
+    about = (np.array([1, -1, 0]), numbers, firsts, lengths, found)
+    assert number_texts(text, 0, len(text), sign, *about) == len(plain)
+    for place, column in ((1, 0), (0, 2)):
+        cells = [row[column] for row in plain]
+        texts = list(dict.fromkeys(cells))
+        assert numbers[place, : len(plain)].tolist() == [texts.index(cell) for cell in cells]
+        ends = zip(firsts[place], lengths[place], strict=True)
+        held = [bytes(text[at : at + n]).decode() for at, n in islice(ends, found[place])]
+        assert held == texts
+
+
+def test_a_column_of_too_many_texts_is_not_numbered(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    frame = pl.DataFrame({"few": ["a", "b"] * 3000, "many": [f"x{i}" for i in range(6000)]})
+    frame.write_csv(path)
+    both = mock.patch("keyhole.data.text.TextFile._repeated", return_value={"few", "many"})
+    one = mock.patch("os.cpu_count", return_value=1)
+    with mock.patch("keyhole.data.text._SHORT", 0), one, both:
+        data = load(path)
+    assert_frame_equal(data.frame, frame)
+    assert set(data._codes) == {"few"}
+
+
+@pytest.mark.parametrize("size", [250, 1000])
+def test_texts_that_repeat_in_a_parquet_file_are_encoded_like_others(
+    tmp_path: Path, size: int
+) -> None:
+    path = tmp_path / "a.parquet"
+    texts = ["x", None, "", "-9", "y", "é"]
+    columns = {
+        "town": [texts[i * i % 5 + i // 999] for i in range(1000)],
+        "own": [f"person {i}" for i in range(1000)],
+        "a.b": ["p", "q"] * 500,
+        "number": [i % 7 for i in range(1000)],
+        "none": pl.Series([None] * 1000, dtype=pl.String),
+    }
+    pl.DataFrame(columns).write_parquet(path, row_group_size=size)
+    found = []
+    for long in (0, 1 << 20):
+        with mock.patch("keyhole.data.frames._LONG_FILE", long):
+            found.append(load(path, missing_codes=[-9]))
+    numbered, plain = found
+    assert "town" in numbered._codes
+    assert not {"town", "own", "a.b"} & set(plain._codes)
+    assert_frame_equal(numbered.frame, plain.frame)
+    assert numbered.variables == plain.variables
+    for name in columns:
+        one, other = numbered.codes(name), plain.codes(name)
+        assert (one.values.tolist(), one.has_missing) == (other.values.tolist(), other.has_missing)
+        assert one.values.dtype == other.values.dtype
+        assert_series_equal(one.levels, other.levels)
+
+
+def test_a_parquet_file_that_lists_texts_of_no_record_has_no_level_of_them(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    town = pa.DictionaryArray.from_arrays([0, 2, 0, None], ["x", "nobody's", "y"])
+    parquet.write_table(pa.table({"town": town.cast(pa.string())}), path)
+    parquet.write_table(pa.table({"town": town}), path, store_schema=False)
+    with mock.patch("keyhole.data.frames._LONG_FILE", 0):
+        assert load(path).codes("town").levels.to_list() == ["x", "y"]
 
 
 def test_a_column_that_looks_whole_for_long_is_read_to_its_end(tmp_path: Path) -> None:

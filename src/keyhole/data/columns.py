@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 import polars.selectors as cs
 
@@ -109,6 +110,42 @@ class Codes:
         return f"Codes of {self.levels.name!r}: {len(self.levels):,} levels{missing}"
 
 
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Numbered:
+    """A column by its different values, and the place among these of each record's.
+
+    Each comes up; one may be null.
+    """
+
+    values: pl.Series
+    places: npt.NDArray[np.uint32]
+
+    @classmethod
+    def of_texts(cls, shares: Iterable[tuple[Iterable[str | None], Array]]) -> Numbered:
+        """Join shares of a column of text, each with its own different texts."""
+        numbers: dict[str | None, int] = {}
+        places = []
+        for texts, held in shares:
+            table = [numbers.setdefault(one, len(numbers)) for one in texts]
+            wide = held.view(np.uint32)
+            same = table == list(range(len(table)))
+            places.append(wide if same else np.array(table, dtype=np.uint32).take(wide))
+        joined = places[0] if len(places) == 1 else np.concatenate(places)
+        return cls(pl.Series(list(numbers), dtype=pl.String), joined)
+
+    @classmethod
+    def of_codes(cls, codes: Codes) -> Numbered:
+        """Return an encoded column by its levels."""
+        return cls(codes.decoded(np.arange(codes.size)), codes.values.astype(np.uint32))
+
+    def spread(self) -> pl.Series:
+        """Return the value of each record."""
+        return self.values[pl.Series(self.places, dtype=pl.UInt32)]
+
+
+Column = pl.Series | Numbered
+
+
 def named(names: Iterable[str]) -> cs.Selector:
     """Return an expression for columns by their very names: stars and brackets are no patterns."""
     return cs.by_name(*names)
@@ -141,12 +178,10 @@ def encode(series: pl.Series) -> Codes:
     return _codes(*_encode_numbers(series), missing)
 
 
-def encode_places(values: pl.Series, places: pl.Series) -> Codes:
-    """Encode a column by its values, and by which of them each record has; null is missing."""
-    if places.null_count():
-        values, places = values.extend_constant(None, 1), places.fill_null(len(values))
-    few = encode(values)
-    codes = few.values.take(places.to_numpy())
+def encode_numbered(column: Numbered) -> Codes:
+    """Encode a numbered column whose missing values are null already."""
+    few = encode(column.values)
+    codes = few.values.take(column.places)
     codes.setflags(write=False)
     return Codes(codes, few.levels, few.has_missing)
 

@@ -16,13 +16,16 @@ from keyhole.data.columns import (
     KINDS,
     ROLES,
     Codes,
+    Column,
     Kind,
+    Numbered,
     Role,
     Variable,
-    encode_places,
+    encode,
+    encode_numbered,
     require_calendar,
 )
-from keyhole.data.inference import guess_kind, infer
+from keyhole.data.inference import guess_kind, infer, is_of_few
 from keyhole.data.missing import blank, text_forms
 from keyhole.errors import ColumnError
 
@@ -160,6 +163,8 @@ def role_problems(roles: Mapping[str, Any]) -> list[str]:
     ]
 
 
+# Whole numbers of a shorter column are counted sooner than encoded.
+_LONG = 1 << 14
 # Such a name may be a record that an open quote drew into the first line: it is never shown.
 LONGEST_NAME = 200
 _UNFIT = {
@@ -189,13 +194,18 @@ def _listed(codes: Any) -> Iterable[Any]:
 
 
 def describe(
-    frame: pl.DataFrame, request: Request | None = None, known: Mapping[str, Facts] | None = None
+    frame: pl.DataFrame,
+    request: Request | None = None,
+    known: Mapping[str, Facts] | None = None,
+    levels: Mapping[str, pl.Series] | None = None,
 ) -> tuple[Variable, ...]:
-    """Say what is known of each column of a typed frame."""
-    request = request or Request()
+    """Say what is known of each column of a typed frame; `levels` are those of some of them."""
+    request, known, levels = request or Request(), known or {}, levels or {}
     require_calendar(frame)
     variables = tuple(
-        request.labelled(_variable(series, request, (known or {}).get(series.name, {})), series)
+        request.labelled(
+            _variable(series, request, known.get(series.name, {}), levels.get(series.name)), series
+        )
         for series in frame
     )
     _check_measures(frame, variables, request)
@@ -203,35 +213,62 @@ def describe(
 
 
 def describe_text(
-    frame: pl.DataFrame, request: Request
+    columns: Mapping[str, Column], request: Request
 ) -> tuple[pl.DataFrame, tuple[Variable, ...], dict[str, Codes]]:
-    """Type the columns of a frame of text, say what is known of each, and encode each `Enum`."""
-    found = {series.name: infer(series, request.codes_for(series.name)) for series in frame}
-    typed = pl.DataFrame({name: one.series for name, one in found.items()}).rechunk()
-    known = {
-        name: {"parsed": one.parsed, "decimals": one.decimals, "trimmed": one.trimmed}
-        for name, one in found.items()
-    }
-    variables = describe(typed, request, known)
-    codes = {
-        variable.name: encode_places(blank(levels, variable), frame[variable.name].to_physical())
-        for variable in variables
-        if (levels := found[variable.name].levels) is not None
-    }
-    return typed, variables, codes
+    """Type columns of text, then do as `describe_columns` does."""
+    typed, known = dict[str, Column](), dict[str, Facts]()
+    for name, one in columns.items():
+        texts = one.values if isinstance(one, Numbered) else one
+        found = infer(texts, request.codes_for(name))
+        known[name] = {key: getattr(found, key) for key in ("parsed", "decimals", "trimmed")}
+        kept = found.series.rechunk()
+        typed[name] = Numbered(kept, one.places) if isinstance(one, Numbered) else kept
+    return describe_columns(typed, request, known)
 
 
-def _variable(series: pl.Series, request: Request, facts: Facts) -> Variable:
+def describe_columns(
+    columns: Mapping[str, Column], request: Request, known: Mapping[str, Facts]
+) -> tuple[pl.DataFrame, tuple[Variable, ...], dict[str, Codes]]:
+    """Make typed columns a frame, say what is known of each, and encode those of few values."""
+    frame = spread(columns)
+    numbered: dict[str, Numbered] = {}
+    for name, one in columns.items():
+        if isinstance(one, Numbered):
+            numbered[name] = one
+        elif len(one) >= _LONG and one.dtype.is_integer() and is_of_few(one):
+            numbered[name] = Numbered.of_codes(encode(one))
+    levels = {name: one.values for name, one in numbered.items()}
+    variables = describe(frame, request, known, levels)
+    codes = {}
+    for variable in variables:
+        if few := numbered.get(variable.name):
+            values = blank(few.values.rename(variable.name), variable)
+            codes[variable.name] = encode_numbered(Numbered(values, few.places))
+    return frame, variables, codes
+
+
+def spread(columns: Mapping[str, Column]) -> pl.DataFrame:
+    """Make columns that were read a frame."""
+    return pl.DataFrame(
+        {name: x.spread() if isinstance(x, Numbered) else x for name, x in columns.items()}
+    )
+
+
+def _variable(
+    series: pl.Series, request: Request, facts: Facts, levels: pl.Series | None
+) -> Variable:
     name = series.name
     codes = (*facts.get("missing_codes", ()), *request.codes_for(name))
     about = {**facts, "missing_codes": tuple(dict.fromkeys(codes))}
     if request.labels.get(name):
         about["label"] = request.labels[name]
     plain = Variable(name, "category", cast("Role | None", request.roles.get(name)), **about)
-    return dataclasses.replace(plain, kind=_kind(series, plain, request.kinds.get(name)))
+    return dataclasses.replace(plain, kind=_kind(series, plain, request.kinds.get(name), levels))
 
 
-def _kind(series: pl.Series, variable: Variable, wanted: str | None) -> Kind:
+def _kind(
+    series: pl.Series, variable: Variable, wanted: str | None, levels: pl.Series | None = None
+) -> Kind:
     if wanted:
         return cast("Kind", wanted)
     if variable.role == "weight":
@@ -240,7 +277,12 @@ def _kind(series: pl.Series, variable: Variable, wanted: str | None) -> Kind:
         return "text"
     missing = text_forms(variable.missing_codes)
     labelled = any(str(value) not in missing for value in variable.value_labels)
-    return guess_kind(blank(series, variable), labelled=labelled, measurement=variable.measurement)
+    return guess_kind(
+        blank(series, variable),
+        labelled=labelled,
+        measurement=variable.measurement,
+        levels=None if levels is None else blank(levels, variable),
+    )
 
 
 def _check_measures(frame: pl.DataFrame, variables: Iterable[Variable], request: Request) -> None:

@@ -14,10 +14,11 @@ from io import FileIO
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from keyhole.core.apart import memory_for
-from keyhole.data.columns import Variable, named
+from keyhole.data.columns import Column, Numbered, Variable, named
 from keyhole.data.describing import Facts, Request
 from keyhole.data.microdata import Microdata, Origin
 from keyhole.errors import ColumnError, FileError, InputError
@@ -27,6 +28,9 @@ _FAILURES = (Exception, pl.exceptions.PanicException)
 _KEY = "keyhole"
 _VALUE_BYTES, _COPIES, _LONG_CELLS = 8, 4, 1 << 14
 _PAGE_HEAD, _LONGEST_PAGE_HEAD = 1 << 9, 1 << 24
+# The texts of a shorter file are encoded sooner than their lists are read. Plainly written, a text
+# has its length in so many bytes before it.
+_LONG_FILE, _LENGTH_BYTES = 1 << 14, 4
 _THRIFT = {1: "truth", 2: "truth", 4: "number", 5: "number", 6: "number", 8: "text", 12: "struct"}
 _TYPES: tuple[pl.DataType, ...] = (pl.Int64(), pl.Float64(), pl.Date(), pl.Datetime("us"))
 _PARSED = {str(dtype.base_type()): dtype for dtype in _TYPES}
@@ -223,7 +227,7 @@ def _in_range(table: Any) -> Any:
     return table
 
 
-def read_parquet(path: Path, request: Request) -> tuple[pl.DataFrame, Mapping[str, Facts]]:
+def read_parquet(path: Path, request: Request) -> tuple[Mapping[str, Column], Mapping[str, Facts]]:
     """Read the wanted columns of a Parquet file, and what it says of them."""
     broken = (pl.exceptions.PolarsError, OSError, UnicodeError, pl.exceptions.PanicException)
     import pyarrow as pa
@@ -233,20 +237,72 @@ def read_parquet(path: Path, request: Request) -> tuple[pl.DataFrame, Mapping[st
     with suppress(*unsound):
         declared = parquet.read_metadata(path)
     with suppress(*broken):
-        names = list(pl.read_parquet_schema(path))
+        schema = pl.read_parquet_schema(path)
+        names = list(schema)
         metadata = pl.read_parquet_metadata(path)
         chosen = request.choose(names, repr(path.name))
         require_packed(path, declared, chosen, whole=True)
         # A name may hold stars and brackets: it is this one file that is meant.
         file = pl.scan_parquet(path, glob=False)
-        return file.select(named(chosen)).collect(), read_facts(metadata)
+        numbered: dict[str, Numbered] = {}
+        with suppress(*unsound):
+            texts = [name for name in chosen if schema[name] == pl.String]
+            numbered = _read_numbered(path, declared, texts)
+        rest = file.select(named(n for n in chosen if n not in numbered)).collect()
+        columns = {n: numbered[n] if n in numbered else rest[n] for n in chosen}
+        return columns, read_facts(metadata)
     with suppress(*unsound):
         # Polars may fail only because of types that it does not have.
         schema = parquet.read_schema(path)
         if any(_is_odd(field.type) for field in schema):
             require_packed(path, declared, schema.names, whole=True)
-            return _chosen(parquet.ParquetFile(path).read(), request, path)
+            frame, facts = _chosen(parquet.ParquetFile(path).read(), request, path)
+            return frame.to_dict(), facts
     raise unreadable(path, "Parquet")
+
+
+def _read_numbered(path: Path, declared: Any, texts: Iterable[str]) -> dict[str, Numbered]:
+    """Read the columns of text that a long Parquet file has as places in a list of few texts."""
+    if declared is None or declared.num_rows < _LONG_FILE:
+        return {}
+    from pyarrow import parquet
+
+    groups = [declared.row_group(group) for group in range(declared.num_row_groups)]
+    leaves = {declared.schema.column(leaf).path: leaf for leaf in range(declared.num_columns)}
+    few = [
+        name
+        for name in texts
+        if name in leaves
+        and "." not in name
+        and all(_is_numbered(group.column(leaves[name])) for group in groups)
+    ]
+    if not few:
+        return {}
+    table = parquet.ParquetFile(path, read_dictionary=few).read(few)
+    table.validate(full=True)  # else a changed byte leads outside of a dictionary
+    read = ((name, _as_numbered(table.column(name).chunks)) for name in few)
+    return {name: column for name, column in read if column is not None}
+
+
+def _is_numbered(column: Any) -> bool:
+    """Whether a column of text takes less than the lengths of its texts would."""
+    packed = column.total_uncompressed_size < _LENGTH_BYTES * column.num_values
+    return bool(column.has_dictionary_page and packed)
+
+
+def _as_numbered(chunks: Iterable[Any]) -> Numbered | None:
+    """Return pieces of a column, each with a list of its texts, as one; None if a list is odd."""
+    shares = []
+    for chunk in chunks:
+        texts = chunk.dictionary.to_pylist()
+        missing = chunk.indices.null_count > 0
+        places = chunk.indices.fill_null(len(texts)) if missing else chunk.indices
+        places = places.to_numpy()
+        counts = np.bincount(places, minlength=len(texts))
+        if not counts[: len(texts)].all() or len(set(texts)) < len(texts):
+            return None
+        shares.append(([*texts, None] if missing else texts, places))
+    return Numbered.of_texts(shares)
 
 
 def require_packed(path: Path, declared: Any, chosen: Iterable[str], *, whole: bool) -> None:

@@ -17,13 +17,14 @@ from typing import Any
 import polars as pl
 
 from keyhole.core.apart import BrokenOffError, ask_apart, memory_for
-from keyhole.data.describing import Facts, Request
+from keyhole.data.columns import Column
+from keyhole.data.describing import Facts, Request, spread
 from keyhole.data.frames import plain_facts, read_arrow, read_parquet, restored_facts
 from keyhole.data.microdata import Origin
 from keyhole.data.text import read_text
 from keyhole.errors import FileError
 
-ReadFile = tuple[pl.DataFrame, Origin, Mapping[str, Facts]]
+ReadFile = tuple[Mapping[str, Column], Origin, Mapping[str, Facts]]
 
 _HERE = "keyhole.data.guarding"
 _ROWS = 1 << 16
@@ -48,13 +49,17 @@ def read_here(
     if form == "Excel":
         from keyhole.data.excel import read_excel
 
-        return read_excel(path, request, sheet), origin, {}
-    if form in ("Parquet", "Arrow"):
-        frame, facts = (read_parquet if form == "Parquet" else read_arrow)(path, request)
-        return frame, origin, facts
+        return read_excel(path, request, sheet).to_dict(), origin, {}
+    if form == "Parquet":
+        columns, facts = read_parquet(path, request)
+        return columns, origin, facts
+    if form == "Arrow":
+        frame, facts = read_arrow(path, request)
+        return frame.to_dict(), origin, facts
     from keyhole.data.statistical import read_statistical
 
-    return read_statistical(path, form, request, encoding)
+    frame, origin, facts = read_statistical(path, form, request, encoding)
+    return frame.to_dict(), origin, facts
 
 
 def is_small_arrow(path: Path, form: str) -> bool:
@@ -72,7 +77,7 @@ def read_apart(
     said = json.loads(content[_LONGEST : _LONGEST + length])
     frame = pl.read_ipc(io.BytesIO(memoryview(content)[_LONGEST + length :]))
     origin = Origin(**{**said["origin"], "notes": tuple(said["origin"]["notes"])})
-    return frame, origin, restored_facts(said["facts"])
+    return frame.to_dict(), origin, restored_facts(said["facts"])
 
 
 def probe_apart(path: Path, form: str, encoding: str | None, memory: int | None = None) -> None:
@@ -123,12 +128,13 @@ def _plain_request(request: Request) -> dict[str, Any]:
 def answer_read(given: Mapping[str, Any]) -> memoryview:
     """Read a file for `read_apart`, in the process of its own."""
     request, how = Request(**given["request"]), given["how"]
-    frame, origin, facts = read_here(Path(given["path"]), given["form"], request, **how)
+    columns, origin, facts = read_here(Path(given["path"]), given["form"], request, **how)
     told = {"origin": dataclasses.asdict(origin), "facts": plain_facts(facts)}
     said = json.dumps(told).encode()
     out = io.BytesIO()
     out.write(len(said).to_bytes(_LONGEST, "big") + said)
-    frame.write_ipc(out, compression="lz4")  # unpacked and copied, a million records had no room
+    # Unpacked and copied, a million records had no room.
+    spread(columns).write_ipc(out, compression="lz4")
     return out.getbuffer()
 
 

@@ -9,7 +9,7 @@ ages), the frame keeps the text and the variable says what it is `parsed` to.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
 from typing import Any
@@ -32,27 +32,16 @@ _STAMP = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1
 
 @dataclass(frozen=True, slots=True)
 class Inferred:
-    """A column as the frame keeps it, and how to read or write its values.
-
-    `levels` are those of a column of which only the distinct texts were looked at.
-    """
+    """A column as the frame keeps it, and how to read or write its values."""
 
     series: pl.Series
-    levels: pl.Series | None = None
     parsed: pl.DataType | None = None
     decimals: int | None = None
     trimmed: bool = False
 
 
 def infer(series: pl.Series, codes: tuple[Any, ...] = ()) -> Inferred:
-    """Type a column of text, whose empty cells are null; missing codes do not spoil a type.
-
-    Of an `Enum`, whose categories are all among the records, only those are looked at.
-    """
-    if isinstance(series.dtype, pl.Enum):
-        few = infer(series.dtype.categories, codes)
-        levels = few.series.rename(series.name)
-        return replace(few, series=levels.gather(series.to_physical()), levels=levels)
+    """Type a column of text, whose empty cells are null; missing codes do not spoil a type."""
     found = _type(series)
     if found is None and codes:
         rest = blank_codes(series, codes)
@@ -74,7 +63,10 @@ def _type(series: pl.Series) -> Inferred | None:
     whole, day = partial(_exact, pl.Int64()), partial(_exact, pl.Date())
     for attempt in (whole, _fixed, _shortest, _loose, day, _stamp):
         # A glance tells most types apart at no cost; only a promising one reads the column.
-        if attempt(glance) is not None and (found := attempt(series)) is not None:
+        found = attempt(glance)
+        if found is not None and len(glance) < len(series):
+            found = attempt(series)
+        if found is not None:
             return found
     return None
 
@@ -177,7 +169,13 @@ def render_floats(
     return text.str.strip_suffix(".0") if trimmed else text
 
 
-def guess_kind(series: pl.Series, *, labelled: bool = False, measurement: str = "") -> Kind:
+def guess_kind(
+    series: pl.Series,
+    *,
+    labelled: bool = False,
+    measurement: str = "",
+    levels: pl.Series | None = None,
+) -> Kind:
     """Say what kind of column this is; missing values are null already.
 
     1. A statistical file's word counts first: *nominal* and *ordinal* are categories,
@@ -189,7 +187,8 @@ def guess_kind(series: pl.Series, *, labelled: bool = False, measurement: str = 
     5. Whole numbers are a category where they take at most 32 distinct values and at most
        half as many as there are records; else a measure. Other numbers are a measure.
 
-    `labelled` is whether any value other than a missing code has a label.
+    `labelled` is whether any value other than a missing code has a label; `levels` are the
+    different values, if they are known.
     """
     dtype = series.dtype
     if dtype.is_temporal():
@@ -206,15 +205,22 @@ def guess_kind(series: pl.Series, *, labelled: bool = False, measurement: str = 
             if len(glance) > 1 and glance.n_unique() >= _NEARLY_ALL * len(glance):
                 return "text"
         return "category"
-    return "category" if not dtype.is_decimal() and _is_coded(series) else "measure"
+    return "category" if not dtype.is_decimal() and _is_coded(series, levels) else "measure"
 
 
-def _is_coded(series: pl.Series) -> bool:
+def _is_coded(series: pl.Series, levels: pl.Series | None) -> bool:
     """Whether numbers are whole and few enough to be codes."""
-    missing = series.null_count()
-    if series[:_KIND_GLANCE].n_unique() > _FEW_CODES + 1:
+    filled = len(series) - series.null_count()
+    if levels is None:
+        if not is_of_few(series):
+            return False
+        levels = series.unique()
+    found = levels.n_unique() - (levels.null_count() > 0)
+    if found > _FEW_CODES or (found > 1 and 2 * found > filled):
         return False
-    levels = series.n_unique() - (missing > 0)
-    if levels > _FEW_CODES or (levels > 1 and 2 * levels > len(series) - missing):
-        return False
-    return not series.dtype.is_float() or bool((series == series.round()).all())
+    return not series.dtype.is_float() or bool((levels == levels.round()).all())
+
+
+def is_of_few(series: pl.Series) -> bool:
+    """Whether the first numbers are few enough to be codes."""
+    return series[:_KIND_GLANCE].n_unique() <= _FEW_CODES + 1

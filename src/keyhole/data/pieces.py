@@ -18,7 +18,7 @@ from keyhole.core.apart import is_everything_apart
 from keyhole.core.options import Problem
 from keyhole.data import statistical
 from keyhole.data.columns import Variable
-from keyhole.data.describing import Facts, Request, describe, describe_text
+from keyhole.data.describing import Facts, Request, describe, describe_text, spread
 from keyhole.data.formats import find_format, require_file
 from keyhole.data.frames import from_arrow, read_facts, require_packed, unreadable
 from keyhole.data.guarding import is_small_arrow, probe_apart, read_apart
@@ -86,8 +86,8 @@ def open_pieces(
         return _Text(open_text(path, copy, encoding=encoding, delimiter=delimiter))
     if form == "Excel" or is_small_arrow(path, form):
         # A sheet has a million rows at most.
-        frame, _, facts = read_apart(path, form, Request(), sheet=sheet, memory=memory)
-        return FramePieces(frame, facts)
+        columns, _, facts = read_apart(path, form, Request(), sheet=sheet, memory=memory)
+        return FramePieces(spread(columns), facts)
     if form in ("Parquet", "Arrow"):
         if is_everything_apart():
             probe_apart(path, form, None, memory)
@@ -112,7 +112,7 @@ class _Text(Pieces):
         return pl.Series(name, values, dtype=pl.String)
 
     def described(self, column: pl.Series, request: Request) -> tuple[pl.Series, Variable]:
-        frame, (variable,), _ = describe_text(column.to_frame(), request)
+        frame, (variable,), _ = describe_text({column.name: column}, request)
         return frame.to_series(), variable
 
     def finish(self) -> None:

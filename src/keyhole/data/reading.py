@@ -14,7 +14,13 @@ from keyhole.core.options import Option, documented
 from keyhole.data.codebook import read_codebook
 from keyhole.data.columns import KINDS, ROLES
 from keyhole.data.deriving import derivations_of, with_derived
-from keyhole.data.describing import Request, describe, describe_again, describe_text
+from keyhole.data.describing import (
+    Request,
+    describe,
+    describe_again,
+    describe_columns,
+    describe_text,
+)
 from keyhole.data.formats import find_format, require_file, suffix_of
 from keyhole.data.frames import read_frame
 from keyhole.data.guarding import is_small_arrow, read_apart, read_here
@@ -218,10 +224,11 @@ def _load_file(path: Path, request: Request, name: str | None, **how: str | None
     form = find_format(path)
     safe = form in _SAFE and not is_small_arrow(path, form)
     read = read_here if safe and not is_everything_apart() else read_apart
-    frame, origin, facts = read(path, form, request, **how)
+    columns, origin, facts = read(path, form, request, **how)
     if form == "text":
-        frame, variables, codes = describe_text(frame, request)
-        data = Microdata(frame, variables, name, origin)
-        data._codes.update(codes)
-        return data
-    return Microdata(frame, describe(frame, request, facts), name, origin)
+        frame, variables, codes = describe_text(columns, request)
+    else:
+        frame, variables, codes = describe_columns(columns, request, facts)
+    data = Microdata(frame, variables, name, origin)
+    data._codes.update(codes)
+    return data

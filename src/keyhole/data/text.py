@@ -6,19 +6,24 @@ import codecs
 import csv
 import gzip
 import io
+import itertools
+import os
 import time
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
+import numpy as np
 import polars as pl
 
 from keyhole.core.options import Problem
+from keyhole.data.columns import Column, Numbered
 from keyhole.data.formats import suffix_of
 from keyhole.data.microdata import Origin
 from keyhole.errors import FileError, OptionError
@@ -28,8 +33,9 @@ _BLOCK = 1 << 21
 _AT_ONCE = 1 << 22
 _LARGEST = (1 << 31) - 1
 _GLANCE, _SAMPLE = 50, 500
-# A shorter text is parsed and typed before what repeats is known.
-_SHORT = 1 << 20
+# A shorter text is parsed and typed before what repeats is known. Of so many columns the numbers of
+# texts are held at once.
+_SHORT, _MOST_NUMBERED = 1 << 20, 512
 # No record is longer: what is has no lines, or a quotation mark that is not closed.
 _LONGEST = 1 << 24
 # No text of records is packed smaller than this; below so many bytes it does no harm.
@@ -50,7 +56,7 @@ Choose = Callable[[Sequence[str]], list[str]]
 
 def read_text(
     path: Path, choose: Choose, *, encoding: str | None = None, delimiter: str | None = None
-) -> tuple[pl.DataFrame, Origin]:
+) -> tuple[dict[str, Column], Origin]:
     """Read the columns of a text that `choose`, given all names, returns; empty cells are null.
 
     A byte order mark tells the encoding; else it is UTF-8 unless `encoding` says another. The
@@ -70,7 +76,7 @@ def read_text(
         raise _empty(path.name)
     _refuse_binary([data], path.name)
     file = _laid_out(data, data, 0, delimiter, path.name)
-    frame = file.read(choose(file.names))
+    columns = file.read(choose(file.names))
     file.check_quotes()
     origin = Origin(
         suffix=suffix_of(path),
@@ -79,7 +85,7 @@ def read_text(
         line_ending=file.line_ending,
         bom=bool(mark),
     )
-    return frame, origin
+    return columns, origin
 
 
 def open_text(
@@ -191,8 +197,9 @@ def decoded_blocks(blocks: Iterable[bytes], encoding: str, name: str) -> Iterato
 
 
 def _refuse_binary(blocks: Iterable[bytes], name: str) -> None:
-    line = 1
+    line, before = 1, b""
     for block in blocks:
+        line += before.count(b"\n")
         place = block.find(b"\0")
         if place >= 0:
             template = (
@@ -200,7 +207,7 @@ def _refuse_binary(blocks: Iterable[bytes], name: str) -> None:
                 "UTF-16 say so ({encoding} utf-16-le); otherwise save it again."
             )
             raise FileError(Problem(template, name, line + block.count(b"\n", 0, place)))
-        line += block.count(b"\n")
+        before = block
 
 
 def _laid_out(
@@ -284,16 +291,6 @@ def _wait_for_release(body: memoryview) -> None:
         time.sleep(0.001)
 
 
-def _as_series(column: Any) -> pl.Series:
-    """Return a column of Arrow's as text, or as an `Enum` of the texts it has."""
-    if not hasattr(column.type, "index_type"):
-        # Typed columns are made contiguous later; to do it to their text first is for nothing.
-        return cast("pl.Series", pl.from_arrow(column, rechunk=False))
-    whole = column.unify_dictionaries().combine_chunks()
-    levels = cast("pl.Series", pl.from_arrow(whole.dictionary))
-    return levels.cast(pl.Enum(levels)).gather(cast("pl.Series", pl.from_arrow(whole.indices)))
-
-
 class TooLongError(Exception):
     """A cell may be longer than the pieces: they must be read again in larger ones."""
 
@@ -309,7 +306,7 @@ class TextFile:
     start: int
     line_ending: str
 
-    def read(self, chosen: list[str]) -> pl.DataFrame:
+    def read(self, chosen: list[str]) -> dict[str, Column]:
         """Read the chosen columns of a text that is here."""
         import pyarrow as pa  # type: ignore[import-untyped]
         from pyarrow import csv as arrow_csv
@@ -317,23 +314,74 @@ class TextFile:
         assert isinstance(self.content, bytes)
         body = memoryview(self.content)[self.start :]
         if _is_blank(body, b"\r\n"):
-            return pl.DataFrame(schema=dict.fromkeys(chosen, pl.String))
-        # Texts that are repeated are numbered as they are parsed, and typed once each.
-        many = pa.large_string()
-        few = pa.dictionary(pa.int32(), many)
-        repeated = self._repeated() if len(body) > _SHORT else ()
-        kinds = {name: few if name in repeated else many for name in chosen}
+            return {name: pl.Series(name, dtype=pl.String) for name in chosen}
+        columns: dict[str, Column] = {}
+        if len(body) > _SHORT:
+            columns |= self._numbered(chosen)
+        rest = [name for name in chosen if name not in columns]
+        if not rest:
+            return columns
         table = None
         # At last in one block, for a file with cells longer than a block.
         for block in (_BLOCK, min(len(body) + 1, _LARGEST)):
             with suppress(pa.ArrowInvalid):
-                options = self._options(kinds, block)
+                options = self._options(rest, pa.large_string(), block)
                 table = arrow_csv.read_csv(pa.py_buffer(body), **options)
                 break
         if table is None:
             _wait_for_release(body)
             raise self._fault()
-        return pl.DataFrame(dict(zip(chosen, map(_as_series, table.columns), strict=True)))
+        for name, column in zip(rest, table.columns, strict=True):
+            # Typed columns are made contiguous later; to do it to their text first is for nothing.
+            columns[name] = cast("pl.Series", pl.from_arrow(column, rechunk=False))
+        return {name: columns[name] for name in chosen}
+
+    def _numbered(self, chosen: Sequence[str]) -> dict[str, Numbered]:
+        """Return columns of few texts by number; none if the text is odd."""
+        from keyhole.kernels.texts import MOST_TEXTS, number_texts
+
+        assert isinstance(self.content, bytes)
+        content, repeated = self.content, self._repeated()
+        text = np.frombuffer(content, np.uint8)
+        few = [name for name in chosen if name in repeated][:_MOST_NUMBERED]
+        wanted = {name: place for place, name in enumerate(few)}
+        places = np.array([wanted.get(name, -1) for name in self.names], dtype=np.int64)
+
+        def number(cut: tuple[int, int]) -> tuple[list[list[str | None] | None], Any]:
+            numbers = np.empty((len(wanted), (cut[1] - cut[0] + 1) // len(places) + 1), np.uint32)
+            firsts, lengths = np.empty((2, len(wanted), MOST_TEXTS), dtype=np.int64)
+            found = np.zeros(len(wanted), dtype=np.int64)
+            told = (places, numbers, firsts, lengths, found)
+            records = number_texts(text, *cut, ord(self.delimiter), *told)
+            texts: list[list[str | None] | None] = [None] * len(wanted)
+            for place, count in enumerate(found.tolist()):
+                if records >= 0 and count >= 0:
+                    own = zip(firsts[place, :count], lengths[place, :count], strict=True)
+                    with suppress(UnicodeDecodeError):  # said when it is read again
+                        texts[place] = [content[at : at + n].decode() or None for at, n in own]
+            return texts, numbers[:, : max(records, 0)]
+
+        with ThreadPoolExecutor() as pool:
+            parts = list(pool.map(number, itertools.pairwise(self._cuts())))
+        columns = {}
+        for name, place in wanted.items():
+            shares = [(own, n[place]) for texts, n in parts if (own := texts[place]) is not None]
+            if len(shares) == len(parts):
+                columns[name] = Numbered.of_texts(shares)
+        return columns
+
+    def _cuts(self) -> list[int]:
+        """Cut a text that is here between records, into a part for each core."""
+        assert isinstance(self.content, bytes)
+        text, at, cuts, is_open = self.content, self.start, [self.start], 0
+        quoted = text.find(b'"', at) >= 0
+        for goal in np.linspace(at, len(text), (os.cpu_count() or 1) + 1, dtype=int).tolist()[1:-1]:
+            while at < len(text) and (at < goal or is_open):  # a line may end inside of a cell
+                end = text.find(b"\n", max(at, goal)) + 1 or len(text)
+                is_open ^= quoted and text.count(b'"', at, end) % 2
+                at = end
+            cuts.append(at)
+        return [*cuts, len(text)]
 
     def _repeated(self) -> set[str]:
         """Return the columns of which a text stands for ten records or more, among the first."""
@@ -355,19 +403,18 @@ class TextFile:
             # Texts are numbered as they are parsed: most columns have few different ones.
             kind, block = pa.dictionary(pa.int32(), pa.string()), min(size, _LARGEST)
             try:
-                options = self._options(dict.fromkeys(chosen, kind), block)
-                yield from arrow_csv.open_csv(file, **options)
+                yield from arrow_csv.open_csv(file, **self._options(chosen, kind, block))
             except pa.ArrowInvalid:
                 if block < min(self.content.stat().st_size, _LONGEST):
                     raise TooLongError from None
                 raise self._fault() from None
 
-    def _options(self, kinds: Mapping[str, Any], block: int) -> dict[str, Any]:
-        """Return how PyArrow is to parse: every column as its kind of text, empty cells as null."""
+    def _options(self, chosen: Sequence[str], kind: Any, block: int) -> dict[str, Any]:
+        """Return how PyArrow is to parse: every chosen column as text, empty cells as null."""
         from pyarrow import csv as arrow_csv
 
         places = {column: str(place) for place, column in enumerate(self.names)}
-        wanted = {places[column]: kind for column, kind in kinds.items()}
+        wanted = [places[column] for column in chosen]
         return {
             "read_options": arrow_csv.ReadOptions(
                 column_names=list(map(str, range(len(self.names)))), block_size=block
@@ -376,8 +423,8 @@ class TextFile:
                 delimiter=self.delimiter, newlines_in_values=True
             ),
             "convert_options": arrow_csv.ConvertOptions(
-                column_types=wanted,
-                include_columns=list(wanted),
+                column_types=dict.fromkeys(wanted, kind),
+                include_columns=wanted,
                 null_values=[""],
                 strings_can_be_null=True,
             ),
@@ -385,6 +432,8 @@ class TextFile:
 
     def check_quotes(self) -> None:
         """Refuse a text with an open quotation mark: parsers take the rest as one cell."""
+        if isinstance(self.content, bytes) and self.content.find(b'"', self.start) < 0:
+            return
         with _opened(self.content) as file:
             if sum(block.count(b'"') for block in _blocks(file)) % 2 == 0:
                 return
