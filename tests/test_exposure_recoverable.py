@@ -1,5 +1,6 @@
 """What columns that stay tell of others: every step record by record."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -90,6 +91,19 @@ def test_values_told_by_groups_are_those_of_counting(effect, rows, wholly, times
     found = read_by_groups(one, RecordGroups.of(np.array(codes)), wholly=wholly)
     wanted = slow_groups(one, codes, wholly)
     assert (None if found is None else found.tolist()) == wanted
+
+
+@given(EFFECTS, ROWS, st.booleans(), st.integers(1, 8))
+def test_a_row_tells_as_many_as_it_stands_for(effect, rows, wholly, times):
+    codes, weights = np.array([row[0] for row in rows]), np.full(len(rows), times)
+    one = treated(effect, rows)
+    few = dataclasses.replace(one, weights=weights)
+    found = read_by_groups(few, RecordGroups.of(codes, weights), wholly=wholly)
+    full = read_by_groups(
+        treated(effect, rows * times), RecordGroups.of(np.tile(codes, times)), wholly=wholly
+    )
+    assert (found is None) == (full is None)
+    assert found is None or found.tolist() * times == full.tolist()
 
 
 @given(EFFECTS, ROWS, st.integers(1, 12), st.randoms())

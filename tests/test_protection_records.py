@@ -7,6 +7,7 @@ import hypothesis.strategies as st
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import given
 
 import keyhole
 from keyhole.data import load
@@ -46,6 +47,17 @@ def test_of_two_columns_that_tell_each_other_both_stay_blank(keys):
         one, other = draw.integers(0, 4, 30), draw.integers(0, 6, 30)
         kept = give_back([one, 3 - one, other], [4, 4, 6], draw.random(30) < 0.3, keys, 3)
         assert kept[0].tolist() == kept[1].tolist()
+
+
+@given(people, st.lists(st.integers(1, 4), min_size=14, max_size=14), st.integers(1, 3))
+def test_a_row_may_stand_for_several_records(frame, times, cutoff):
+    codes = [frame[name].fill_null(3).to_numpy() for name in frame.columns]
+    weights, keys = np.array(times[: frame.height]), [(0, 1, 2), (1,)]
+    blanked = np.arange(frame.height) % 2 == 0
+    once = give_back(codes, [3] * 3, blanked, keys, cutoff, weights)
+    each = [np.repeat(one, weights) for one in (*codes, blanked)]
+    full = give_back(each[:3], [3] * 3, each[3], keys, cutoff)
+    assert [np.repeat(one, weights).tolist() for one in once] == [one.tolist() for one in full]
 
 
 def test_a_value_that_many_share_is_given_back():

@@ -10,10 +10,13 @@ that was swapped or drawn anew, if they all had the same. What chance would tell
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from keyhole.charts import percentage
 from keyhole.kernels.arrays import Flags, Floats, Ints
@@ -28,7 +31,8 @@ class Treated:
 
     `effect` is that of a protection method. `truth` has the values before it as codes; of a
     suppression, at the detail of the file that goes out. `seen` has what is seen instead, -1 where
-    nothing is, and `hidden` are the records whose value is no longer seen.
+    nothing is, and `hidden` are the records whose value is no longer seen. With `weights` each row
+    stands for so many records.
     """
 
     name: str
@@ -36,6 +40,7 @@ class Treated:
     truth: Ints
     seen: Ints
     hidden: Flags
+    weights: Ints | None = None
 
     @property
     def is_suppressed(self) -> bool:
@@ -45,32 +50,36 @@ class Treated:
     @property
     def shares(self) -> Floats:
         """The share of the records with each value, as far as values are known."""
-        known = self.seen[self.seen >= 0] if self.is_suppressed else self.truth[self.truth >= 0]
-        counts = np.bincount(known, minlength=int(self.truth.max(initial=0)) + 1)
+        values = self.seen if self.is_suppressed else self.truth
+        known = values >= 0
+        weights = None if self.weights is None else self.weights[known]
+        counts = np.bincount(values[known], weights, minlength=int(self.truth.max(initial=0)) + 1)
         return np.asarray(counts / max(counts.sum(), 1))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RecordGroups:
-    """Records grouped by what other columns tell."""
+    """Records grouped by what other columns tell; with `weights` a row stands for so many."""
 
     order: Ints
     starts: Ints
     group: Ints
+    weights: Ints | None = None
 
     @classmethod
-    def of(cls, codes: Ints) -> RecordGroups:
+    def of(cls, codes: Ints, weights: Ints | None = None) -> RecordGroups:
         """Group records by a code."""
         order = np.argsort(codes, kind="stable")
         new = np.diff(codes[order], prepend=codes[order[:1]] - 1) != 0
         group = np.empty(len(codes), dtype=np.int64)
         group[order] = np.cumsum(new) - 1
-        return cls(order, np.flatnonzero(new), group)
+        return cls(order, np.flatnonzero(new), group, weights)
 
     @property
     def says_something(self) -> bool:
         """Whether there are several groups, and no more than half as many as records."""
-        return 1 < len(self.starts) <= max(len(self.order) / 2, 2)
+        records = len(self.order) if self.weights is None else int(self.weights.sum())
+        return 1 < len(self.starts) <= max(records / 2, 2)
 
     def agreed(self, values: Ints) -> tuple[Ints, Ints, Flags]:
         """Return for each group a value, how many have one (-1 is none), and whether all agree."""
@@ -78,13 +87,16 @@ class RecordGroups:
         highest = np.maximum.reduceat(there, self.starts)
         none = np.iinfo(np.int64).max
         lowest = np.minimum.reduceat(np.where(there < 0, none, there), self.starts)
-        counts = np.add.reduceat((there >= 0).astype(np.int64), self.starts)
+        held = 1 if self.weights is None else self.weights[self.order]
+        counts = np.add.reduceat((there >= 0) * np.int64(held), self.starts)
         return highest, counts, (counts > 0) & (lowest == highest)
 
 
-def group_records(columns: Mapping[str, Ints]) -> dict[str, RecordGroups]:
+def group_records(
+    columns: Mapping[str, Ints], weights: Ints | None = None
+) -> dict[str, RecordGroups]:
     """Group the records by the codes of each column that has several."""
-    groups = {name: RecordGroups.of(codes) for name, codes in columns.items()}
+    groups = {name: RecordGroups.of(codes, weights) for name, codes in columns.items()}
     return {name: one for name, one in groups.items() if len(one.starts) > 1}
 
 
@@ -106,9 +118,10 @@ def read_by_groups(one: Treated, groups: RecordGroups, *, wholly: bool = False) 
     answered = one.hidden & agreed[groups.group] & (others > 0)
     told = answered & (value[groups.group] == one.truth)
     asked = one.hidden & (others > 0)
-    chance = one.shares[one.truth[asked]] ** others[asked]
+    chance = np.zeros(len(asked))
+    chance[asked] = one.shares[one.truth[asked]] ** others[asked]
     # Many groupings are tried where each must be whole: of two columns.
-    if not _is_told(told, answered, chance, whole, 4 if wholly else 2):
+    if not _is_told(told, answered, chance, whole, 4 if wholly else 2, one.weights):
         return None
     return one.hidden if whole else told
 
@@ -137,16 +150,27 @@ def _last_known(values: Ints) -> Ints:
     return np.where(last >= 0, values[last], -1)
 
 
-def _is_told(told: Flags, answered: Flags, chance: Floats, whole: bool, spreads: float = 2) -> bool:
+def _is_told(
+    told: Flags,
+    answered: Flags,
+    chance: Floats,
+    whole: bool,
+    spreads: float = 2,
+    weights: Ints | None = None,
+) -> bool:
     """Tell whether values are told rather than hit upon.
 
     Of a column that is told wherever it is known more must be told than by chance; of one that is
     told in places, far more.
     """
-    count, expected = int(told.sum()), float(chance.sum())
-    if not count or count < RIGHT * int(answered.sum()):
+
+    def total(values: npt.NDArray[Any]) -> float:
+        return float(values.sum() if weights is None else values @ weights)
+
+    count, expected = total(told), total(chance)
+    if not count or count < RIGHT * total(answered):
         return False
-    spread = float(np.sqrt((chance * (1 - chance)).sum()))
+    spread = math.sqrt(total(chance * (1 - chance)))
     return count > (expected + spreads * spread if whole else 2 * expected + 4 * spread + 2)
 
 
@@ -259,7 +283,7 @@ def _together(ones: Sequence[Treated], groups: Mapping[str, RecordGroups]) -> li
     for pair in itertools.combinations(names, 2):
         left = [x for x in ones if x.name not in pair and x not in found]
         a, b = (fit[name] for name in pair)
-        both = RecordGroups.of(a.group * len(b.starts) + b.group) if left else a
+        both = RecordGroups.of(a.group * len(b.starts) + b.group, a.weights) if left else a
         for one in left if both.says_something else ():
             told = read_by_groups(one, both, wholly=True)
             if told is not None:

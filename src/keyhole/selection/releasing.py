@@ -21,10 +21,10 @@ from keyhole.data.microdata import Microdata
 from keyhole.data.reading import load
 from keyhole.engines import Records, Tally
 from keyhole.engines.choose import backend_of, local_engine
-from keyhole.engines.storage import parts
+from keyhole.engines.storage import MEMORY, Storage, parts
 from keyhole.errors import OptionError
 from keyhole.exposure.recoverable import Treated, find_told, group_records, say_told
-from keyhole.kernels.arrays import Flags, Ints, number_rows
+from keyhole.kernels.arrays import Array, Flags, Ints
 from keyhole.screening.dependence_screening import encode_all
 from keyhole.screening.screen import identifying
 from keyhole.selection.ladders import LadderCodes, Rung
@@ -68,14 +68,14 @@ class Outgoing:
         treatment: Treatment,
     ) -> Outgoing:
         """Return the release at some rungs."""
-        blanked, removed = _records_of(ladders, patterns, treatment)
         chosen = {
             name: (one, rung)
             for name, one, rung in zip(question.keys, ladders, rungs, strict=True)
             if rung < len(one.tables)
         }
-        codes = {name: _coarse(one, rung) for name, (one, rung) in chosen.items()}
-        gone = _blanked(question, codes, blanked, ~removed)
+        storage = backend_of(data).storage
+        codes = {name: _coarse(one, rung, storage) for name, (one, rung) in chosen.items()}
+        removed, blanked = _treated_records(question, chosen, ladders, patterns, treatment, storage)
         unheld = encode_all(data)
         others = [name for name in data.names if name not in question.keys]
         return cls(
@@ -83,8 +83,8 @@ class Outgoing:
             question=question,
             rungs={name: one.ladder.rungs[rung] for name, (one, rung) in chosen.items()},
             whole=codes,
-            codes={name: _without(codes[name], flags) for name, flags in gone.items()},
-            blanked=gone,
+            codes={name: _without(codes[name], flags, storage) for name, flags in blanked.items()},
+            blanked=blanked,
             removed=removed,
             identifiers=tuple(identifying(data, others)),
             finer=_finer(data, question.keys, ladders),
@@ -191,7 +191,7 @@ class Outgoing:
             whole = whole.replace(frame=whole.frame.with_columns(weight))
         whole, held = whole.filter(self.stays), hashlib.sha256()
         for codes in self.codes.values():
-            held.update(codes.values.tobytes())
+            held.update(codes.values.astype(np.uint32).tobytes())
         generator = np.random.default_rng(int.from_bytes(held.digest()[:16], "big"))
         return whole.reordered(generator.permutation(whole.records))
 
@@ -199,10 +199,16 @@ class Outgoing:
         """Return codes of the records that stay."""
         if not self.removed.any():
             return codes
-        return {
-            name: Codes(one.values[self.stays], one.levels, one.has_missing)
-            for name, one in codes.items()
-        }
+        storage, out = backend_of(self.data).storage, {}
+        left = len(self.removed) - int(np.count_nonzero(self.removed))
+        for name, one in codes.items():
+            values, at = storage.empty(left, one.values.dtype), 0
+            for some in parts(len(self.removed)):
+                held = one.values[some][~self.removed[some]]
+                values[at : at + len(held)] = held
+                at += len(held)
+            out[name] = Codes(values, one.levels, one.has_missing)
+        return out
 
 
 def _finer(data: Records, keys: Sequence[str], ladders: Sequence[LadderCodes]) -> tuple[str, ...]:
@@ -227,75 +233,118 @@ def _finer(data: Records, keys: Sequence[str], ladders: Sequence[LadderCodes]) -
     return tuple(name for name in data.names if name in found and name not in keys)
 
 
-def _records_of(
-    ladders: Sequence[LadderCodes], patterns: Patterns, treatment: Treatment
-) -> tuple[Flags, Flags]:
-    """Tell of each record whether it is blanked and whether removed; first come, first treated."""
+def _treated_records(
+    question: Question,
+    chosen: Mapping[str, tuple[LadderCodes, int]],
+    ladders: Sequence[LadderCodes],
+    patterns: Patterns,
+    treatment: Treatment,
+    storage: Storage,
+) -> tuple[Flags, dict[str, Flags]]:
+    """Tell which records are removed, and by column which are blanked: the first that come."""
     records = len(ladders[0].codes.values)
-    blanked, removed = np.zeros(records, dtype=np.bool_), np.zeros(records, dtype=np.bool_)
     if not treatment.treated:
-        return blanked, removed
-    count = len(patterns.records)
-    both = [
-        np.concatenate([codes, one.codes.values.astype(np.int64)])
-        for codes, one in zip(patterns.codes, ladders, strict=True)
-    ]
-    number = number_rows(both, count + records)
-    # The pattern of each record: those of the patterns are all different.
-    of_number: Ints = np.empty(count, dtype=np.int64)
-    of_number[number[:count]] = np.arange(count)
-    pattern = of_number[number[count:]]
-    order = np.argsort(pattern, kind="stable")
-    first = np.searchsorted(pattern[order], np.arange(count))
-    rank = np.empty(records, dtype=np.int64)
-    rank[order] = np.arange(records) - first[pattern[order]]
-    gone = treatment.removed[pattern]
-    removed = rank < gone
-    blanked = ~removed & (rank < gone + treatment.blanked[pattern])
-    return blanked, removed
+        none: Flags = np.zeros(records, dtype=np.bool_)
+        return none, dict.fromkeys(chosen, none)
+    blank = _stays_blank(question, chosen, patterns, treatment)
+    removed, *others = (storage.empty(records, np.bool_) for _ in range(1 + len(chosen)))
+    blanked = dict(zip(chosen, others, strict=True))
+    treated = np.flatnonzero(treatment.removed + treatment.blanked)
+    before: Ints = np.zeros(len(treated), dtype=np.int64)
+    for some in parts(records):
+        held = [
+            (p[treated], x.codes.values[some]) for p, x in zip(patterns.codes, ladders, strict=True)
+        ]
+        rows, which = _matches(held)
+        order = np.argsort(which, kind="stable")
+        first = np.searchsorted(which[order], which[order])
+        rank = np.empty(len(rows), dtype=np.int64)
+        rank[order] = before[which[order]] + np.arange(len(rows)) - first
+        before += np.bincount(which, minlength=len(treated))
+        pattern = treated[which]
+        gone = rank < treatment.removed[pattern]
+        hidden = ~gone & (rank < treatment.removed[pattern] + treatment.blanked[pattern])
+        removed[some] = False
+        removed[some.start + rows[gone]] = True
+        for name, flags in blanked.items():
+            flags[some] = False
+            flags[some.start + rows[hidden & blank[name][pattern]]] = True
+    return removed, blanked
 
 
-def _coarse(ladder: LadderCodes, rung: int) -> Codes:
-    """Return the codes of a rung."""
-    classes, places = np.unique(ladder.tables[rung], return_inverse=True)
-    known = [c for c in range(len(classes)) if classes[c] != ladder.missing[rung]]
-    size = len(known)
-    place = np.full(len(classes), size, dtype=np.uint32)
-    place[known] = np.arange(size)
-    table = place[places]
-    values = np.empty(len(ladder.codes.values), dtype=np.uint32)
-    for some in parts(len(values)):
-        values[some] = table[ladder.codes.values[some]]
-    has_missing = not size or bool((values == size).any())
-    return Codes(values, pl.Series(range(size), dtype=pl.Int64), has_missing)
+def _matches(columns: Sequence[tuple[Ints, Array]]) -> tuple[Ints, Ints]:
+    """Find the records that have one of some patterns, and which, from their codes by column."""
+    rows = np.arange(len(columns[0][1]))
+    number, of_pattern = np.zeros_like(rows), np.zeros(len(columns[0][0]), dtype=np.int64)
+    for held, codes in columns:
+        # Numbered anew after each column: a product of all the sizes may not fit into 64 bits.
+        size = max(int(held.max(initial=0)), int(codes.max(initial=0))) + 1
+        known, of_pattern = np.unique(of_pattern * size + held, return_inverse=True)
+        mine = number * size + codes[rows]
+        place = np.searchsorted(known, mine).clip(max=len(known) - 1)
+        fit = known[place] == mine
+        rows, number = rows[fit], place[fit]
+    pattern = np.empty(len(of_pattern), dtype=np.int64)
+    pattern[of_pattern] = np.arange(len(of_pattern))
+    return rows, pattern[number]
 
 
-def _blanked(
-    question: Question, codes: Mapping[str, Codes], blanked: Flags, stays: Flags
+def _stays_blank(
+    question: Question,
+    chosen: Mapping[str, tuple[LadderCodes, int]],
+    patterns: Patterns,
+    treatment: Treatment,
 ) -> dict[str, Flags]:
-    """Tell by column whose values are blanked, once values that hurt nobody are given back."""
-    if not blanked.any():
-        return dict.fromkeys(codes, blanked)
-    places = {name: place for place, name in enumerate(codes)}
+    """Tell by column of which patterns the values stay blank, once others are given back."""
+    blanked = np.flatnonzero(treatment.blanked)
+    rest = patterns.records - treatment.removed - treatment.blanked
+    rows = np.concatenate([blanked, np.flatnonzero(rest)])
+    places = {name: place for place, name in enumerate(chosen)}
     keys = [tuple(places.values())]
     keys += [tuple(places[n] for n in key if n in places) for key, _ in question.limits]
+    found = {name: np.zeros(len(rest), dtype=np.bool_) for name in chosen}
+    if not len(blanked):
+        return found
+    of_column = dict(zip(question.keys, patterns.codes, strict=True))
+    tables = [_classes(one, rung) for one, rung in chosen.values()]
     gone = give_back(
-        [one.values[stays].astype(np.int64) for one in codes.values()],
-        [len(one.levels) for one in codes.values()],
-        blanked[stays],
+        [table[of_column[name][rows]] for name, (table, _) in zip(chosen, tables, strict=True)],
+        [size for _, size in tables],
+        np.arange(len(rows)) < len(blanked),
         [key for key in keys if key],
         question.cutoff,
+        np.concatenate([treatment.blanked[blanked], rest[rest > 0]]),
     )
-    found = {name: np.zeros(len(stays), dtype=np.bool_) for name in codes}
     for flags, some in zip(found.values(), gone, strict=True):
-        flags[stays] = some
+        flags[blanked] = some[: len(blanked)]
     return found
 
 
-def _without(codes: Codes, blanked: Flags) -> Codes:
+def _classes(ladder: LadderCodes, rung: int) -> tuple[Ints, int]:
+    """Return the code of a rung for each of the finest, and the one of a missing value."""
+    classes, places = np.unique(ladder.tables[rung], return_inverse=True)
+    known = classes != ladder.missing[rung]
+    size = int(known.sum())
+    return np.where(known, np.cumsum(known) - 1, size)[places], size
+
+
+def _coarse(ladder: LadderCodes, rung: int, storage: Storage) -> Codes:
+    """Return the codes of a rung."""
+    table, size = _classes(ladder, rung)
+    table = table.astype(np.min_scalar_type(size))
+    values, has_missing = storage.empty(len(ladder.codes.values), table.dtype), not size
+    for some in parts(len(values)):
+        values[some] = table[ladder.codes.values[some]]
+        has_missing |= bool((values[some] == size).any())
+    return Codes(values, pl.Series(range(size), dtype=pl.Int64), has_missing)
+
+
+def _without(codes: Codes, blanked: Flags, storage: Storage = MEMORY) -> Codes:
     if not blanked.any():
         return codes
-    values = np.where(blanked, np.uint32(len(codes.levels)), codes.values)
+    values = storage.empty(len(blanked), codes.values.dtype)
+    for some in parts(len(values)):
+        values[some] = np.where(blanked[some], len(codes.levels), codes.values[some])
     return Codes(values, codes.levels, has_missing=True)
 
 

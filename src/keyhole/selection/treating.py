@@ -244,23 +244,30 @@ def give_back(
     blanked: Flags,
     keys: Sequence[Sequence[int]],
     cutoff: int,
+    weights: Ints | None = None,
 ) -> list[Flags]:
     """Return by column whose values stay blank: others are given back where RP does not rise.
 
     `codes` are those of the records before blanking, and `missing` the codes of missing values.
+    With `weights` a row stands for so many records.
     Columns come in their order; of each as many values are given back as leave no more records at
     risk on any key. It is a greedy choice. A value by which one that stays blank could be read off
     is not given back.
     """
     held = [np.zeros_like(blanked) for _ in codes]
+    counts = np.ones(len(blanked), dtype=np.int64) if weights is None else weights
     while True:
-        gone = _give_back(codes, missing, blanked, keys, cutoff, held)
-        if not _hold_telling(codes, missing, gone, held):
+        gone = _give_back(codes, missing, blanked, keys, cutoff, held, counts)
+        if not _hold_telling(codes, missing, gone, held, counts):
             return gone
 
 
 def _hold_telling(
-    codes: Sequence[Ints], missing: Sequence[int], gone: Sequence[Flags], held: Sequence[Flags]
+    codes: Sequence[Ints],
+    missing: Sequence[int],
+    gone: Sequence[Flags],
+    held: Sequence[Flags],
+    weights: Ints,
 ) -> bool:
     """Hold values that tell blank ones, else those that are told; say whether any more is held."""
     shown = [np.where(g, m, c) for c, m, g in zip(codes, missing, gone, strict=True)]
@@ -269,11 +276,12 @@ def _hold_telling(
         for every in (codes, shown)
     )
     ones = [
-        Treated(f"{v}", "suppresses", truth[v], seen[v], blank)
+        Treated(f"{v}", "suppresses", truth[v], seen[v], blank, weights)
         for v, blank in enumerate(gone)
         if blank.any()
     ]
-    groups = group_records({f"{v}": values for v, values in enumerate(seen)}) if ones else {}
+    shown_codes = {f"{v}": values for v, values in enumerate(seen)}
+    groups = group_records(shown_codes, weights) if ones else {}
     before = [np.count_nonzero(flags) for flags in held]
     for found in find_told(ones, groups, groups):
         by = [v for v in map(int, found.by) if (found.told & (seen[v] >= 0)).any()]
@@ -291,11 +299,12 @@ def _give_back(
     keys: Sequence[Sequence[int]],
     cutoff: int,
     held: Sequence[Flags],
+    weights: Ints,
 ) -> list[Flags]:
     """Give values back but for those held."""
     whole = [blanked & (c != m) for c, m in zip(codes, missing, strict=True)]
     rows = np.flatnonzero(_concerned(codes, missing, blanked, keys))
-    known = [c[rows] for c in codes]
+    known, counts = [c[rows] for c in codes], weights[rows]
     gone = [flags[rows] for flags in whole]
 
     def at_risk() -> list[Flags]:
@@ -303,21 +312,21 @@ def _give_back(
         for key in keys:
             shown = [np.where(gone[v], missing[v], known[v]) for v in key]
             cells = number_rows(shown, len(rows))
-            found.append(np.bincount(cells)[cells] < cutoff)
+            found.append(np.bincount(cells, counts)[cells] < cutoff)
         return found
 
-    allowed = [np.count_nonzero(flags) for flags in at_risk()]
+    allowed = [counts[flags].sum() for flags in at_risk()]
     for v, blank in enumerate(whole):
         back = gone[v] & ~held[v][rows]
         while back.any():
             gone[v] = blank[rows] & ~back
             found = at_risk()
-            if all(np.count_nonzero(f) <= n for f, n in zip(found, allowed, strict=True)):
+            if all(counts[f].sum() <= n for f, n in zip(found, allowed, strict=True)):
                 break
             small = back & np.logical_or.reduce(found)
             # Where only those who stay blank are too few, the smallest group joins them.
             cells = number_rows([np.where(back, known[v], missing[v])], len(rows))
-            sizes = np.bincount(cells, weights=back)
+            sizes = np.bincount(cells, weights=back * counts)
             back &= ~small if small.any() else cells != np.argmin(np.where(sizes, sizes, np.inf))
         gone[v] = blank[rows] & ~back
     for flags, left in zip(whole, gone, strict=True):
