@@ -61,8 +61,7 @@ def disk_sections(
     ]  # fmt: skip
     yield (
         "Every verb on the same encoded file: select as above; risk and attributes of two columns "
-        "on eight keys; frontier of six free keys beside two kept ones; solve on five keys, not "
-        "on the largest file, since it holds arrays of all records. Memory "
+        "on eight keys; frontier of six free keys beside two kept ones; solve on five keys. Memory "
         "is the most the process held apart from mapped pages; the exponent is that of the seconds "
         "since the size before.\n\n"
         + table(["records", "verb", "seconds", "memory MB", "exponent"], rows)
