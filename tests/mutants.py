@@ -40,7 +40,7 @@ from tests.mutations import MARK, ROOT, Change, found, outermost, sampled, with_
 
 # The tests of each package. Spark, browsers and the workbench are slow, and see the same code.
 TESTS = {
-    "kernels": "engine uniques dispersion scores exposure* fix* screening_dependence "
+    "kernels": "kernels engine uniques dispersion scores exposure* fix* screening_dependence "
     "screening_structure selection_attributes selection_solving study_[aelru]* study_scores "
     "synthesis_designate synthesis_models synthesis_evaluation cli_compiling "
     "protection_perturbation protection_suppression protection_tables_linked",

@@ -1,4 +1,4 @@
-"""Kernels that sort, split and tally packed rows, against plain loops over the codes in them.
+"""Kernels against plain loops over the codes that they are given.
 
 Cells are as small and as large as each way of working takes: sorted by digits or row by row, pair
 by pair or by halves, a few cells at a time or one of more rows than are looked at together.
@@ -6,6 +6,7 @@ by pair or by halves, a few cells at a time or one of more rows than are looked 
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from itertools import groupby, pairwise
 
@@ -14,10 +15,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyhole.kernels import cells
+from keyhole.kernels import attributes, cells, combinations, nearest_donors
 from keyhole.kernels.leave_one_out import tally_without
 from keyhole.kernels.packing import in_order, layout, pack
 
+GOLDEN = (math.sqrt(5) - 1) / 2  # no sum of squares over counts lies on this boundary
 SEEDS = st.integers(0, 9_999)
 COUNTS = st.sampled_from([0, 1, 2, 7, cells.SMALL, cells.SMALL + 1, 4 * cells.SMALL])
 SIZES = [1, 2, 3, 5, 300, 1 << 40]
@@ -267,3 +269,219 @@ def test_each_variable_is_left_out_in_turn(seed, count, sizes, data):
             some, left = tallied(keys, weights, cutoff)
             some, left = len(codes) - some, at_risk - left
         assert (lost[place], safe[place]) == (some, left)
+
+
+# What cells tell of another column
+
+
+def distance(counts, total, ordered):
+    """Return how far a cell's values lie from the file's; NaN if it knows none in order."""
+    places = range(ordered or len(total))
+    mine, whole = (np.array([one[k] for k in places], dtype=float) for one in (counts, total))
+    if ordered and not mine.sum():
+        return math.nan
+    gaps = mine / mine.sum() - whole / whole.sum()
+    return np.abs(gaps.cumsum()).sum() / max(ordered - 1, 1) if ordered else np.abs(gaps).sum() / 2
+
+
+def some_values(random, count, kinds):
+    """Return codes, the records of each row, and by code those of the file."""
+    codes = random.integers(0, kinds, count) * random.integers(0, 2, count)
+    held = random.choice([1, 1, 2, 3, 700], count).astype(np.int32)
+    return (
+        codes,
+        held,
+        np.bincount(codes, held, kinds).astype(np.int64) + random.integers(1, 9, kinds),
+    )
+
+
+@given(SEEDS, st.integers(1, 90), st.integers(1, 7), st.booleans(), st.integers(0, 7))
+def test_what_cells_tell_of_a_column(seed, count, kinds, are_several, ordered):
+    random, ordered = np.random.default_rng(seed), min(ordered, kinds)
+    codes, held, total = some_values(random, count, kinds)
+    held = held if are_several else held[:0]
+    (starts, span), (low, bits, cutoff) = some_cells(random, count), (3, 4, random.integers(1, 5))
+    words = (codes << low | random.integers(0, 8, count) | 1 << low + bits).astype(np.uint64)
+    limits = np.array([random.integers(1, 5), *random.random(2) * 2, *random.random(2)])
+    alone, place = np.full(len(starts) - 1, -9, dtype=np.int32), np.array([low, bits])
+    figures, short, same = attributes.learn_by_cell(
+        starts, words, place, held, span, total, ordered, limits, cutoff, alone
+    )
+    least, right, fall, wanted = [[kinds, math.inf, -1.0, 0.0]], 0.0, np.zeros((2, 5)), same * 0
+    for cell, (a, b) in enumerate(pairwise(starts)):
+        if not span[0] <= cell < span[1]:
+            assert alone[cell] == -9
+            continue
+        counts = Counter()
+        for i in range(a, b):
+            counts[codes[i]] += int(held[i]) if are_several else 1
+        size, ranked = counts.total(), sorted(counts.values(), reverse=True)
+        assert alone[cell] == (codes[a] if len(counts) == 1 else -1)
+        if len(counts) == 1:
+            wanted[:, codes[a]] += [size, 1, size if size >= cutoff else 0]
+        entropy = -sum(n / size * math.log(n / size) for n in ranked)
+        far = distance(counts, total, ordered)
+        gain = max(n / size / (total[k] / total.sum()) for k, n in counts.items()) - 1
+        least.append([len(counts), entropy, -1.0 if math.isnan(far) else far, max(gain, 0.0)])
+        right += sum(n * n for n in ranked) / size
+        rest = size - sum(ranked[: int(limits[0]) - 1])
+        falls = [len(counts) < limits[0], entropy < limits[1], ranked[0] >= limits[2] * rest]
+        falls = np.array([*falls, far > limits[3], gain > limits[4]])
+        fall += [size * falls, falls]
+    distinct, entropies, furthest, gains = zip(*least, strict=True)
+    expected = [min(distinct), min(entropies), max(furthest), max(gains), right]
+    assert figures.tolist() == pytest.approx(expected, abs=1e-9)
+    assert (short.tolist(), same.tolist()) == (fall.tolist(), wanted.tolist())
+    by_level = attributes.sum_by_level(
+        np.array([alone % 3]), np.diff(starts), alone, cutoff, 3
+    ).tolist()
+    sizes = zip(alone.tolist(), np.diff(starts).tolist(), strict=True)
+    sums = Counter()
+    for code, size in sizes:
+        sums[code % 3] += size if code >= 0 and size >= cutoff else 0
+    assert by_level == [[sums[level] for level in range(3)]]
+
+
+@given(SEEDS, st.integers(1, 60), st.integers(1, 5), st.integers(0, 5))
+def test_cells_split_by_a_rung_are_beyond_a_limit(seed, count, kinds, ordered):
+    random, ordered = np.random.default_rng(seed), min(ordered, kinds)
+    values, held, total = some_values(random, count, kinds)
+    starts, codes = some_cells(random, count)[0], random.integers(0, 6, count)
+    tables = np.array([np.arange(6) // by * by for by in (1, 2, 3, 6)], dtype=np.int32)
+    settled, records = random.integers(0, 3, 2).astype(float), int(held.sum())
+    for limits in [
+        [random.integers(0, records + 1), 0, 2, math.inf],
+        [math.inf, random.integers(0, kinds + 1), 2, math.inf],
+        [math.inf, 0, random.random() * 0.99, math.inf],
+        [math.inf, 0, 2, random.random() * records + GOLDEN],
+    ]:
+        found = attributes.beyond_limits(
+            starts, codes, values.astype(np.int32), held, tables, total, ordered, settled,
+            np.array(limits, dtype=float),
+        )  # fmt: skip
+        expected = []
+        for table in tables:
+            of = {}
+            for cell, (a, b) in enumerate(pairwise(starts)):
+                for i in range(a, b):
+                    counts = of.setdefault((cell, table[codes[i]]), Counter())
+                    counts[values[i]] += int(held[i])
+            alone = sum(one.total() for one in of.values() if len(one) == 1)
+            squares = sum(n * n / one.total() for one in of.values() for n in one.values())
+            is_ordered = ordered if limits[2] < 1 else 0
+            expected.append(
+                settled[0] + alone > limits[0]
+                or min(map(len, of.values())) < limits[1]
+                or any(distance(one, total, is_ordered) > limits[2] for one in of.values())
+                or settled[1] + squares > limits[3]
+            )
+            if not expected[-1]:
+                break
+        assert found.tolist() == expected + [False] * (len(tables) - len(expected))
+
+
+# Combinations of codes that records are given
+
+
+@given(SEEDS, st.integers(1, 12), st.integers(1, 4), st.integers(-1, 2))
+def test_records_that_break_a_rule_are_those_of_plain_loops(seed, count, some, done):
+    random, sizes = np.random.default_rng(seed), [2, 3, 2, 4]
+    codes = np.column_stack([random.integers(0, size, 20) for size in sizes]).astype(np.int32)
+    givers, givens = random.integers(-1, 3, 4), random.integers(0, 20, (count, 3))
+    rows, exempt = random.integers(0, 20, count), random.random((20, 5)) < 0.5
+    replace = random.random((20, 3)) < 0.5
+    columns = [random.permutation(4)[: random.integers(1, 4)] for _ in range(some)]
+    rules = [
+        random.choice([combinations.NOBODY, *range(5)], random.integers(0, 3)) for _ in columns
+    ]
+    strides, broken = [], []
+    for own, named in zip(columns, rules, strict=True):
+        strides.append(np.cumprod([1, *(sizes[v] for v in own)]))
+        broken.append(random.random((strides[-1][-1], len(named))) < 0.3)
+
+    def ends(lists):
+        return np.cumsum([0, *map(len, lists)])
+
+    def shown(i, v):
+        return int(codes[rows[i] if givers[v] < 0 else givens[i, givers[v]], v])
+
+    tables = (
+        ends(columns), np.concatenate(columns), np.concatenate([one[:-1] for one in strides]),
+        ends(rules), np.concatenate(rules).astype(np.int64), ends([one.ravel() for one in broken]),
+        np.concatenate([one.ravel() for one in broken]),
+    )  # fmt: skip
+    chosen = np.flatnonzero(random.random(some) < 0.8)
+    found = combinations.kept(codes, givers, tables, chosen, rows, givens, exempt, replace, done)
+    for i in range(count):
+        keeps = True
+        for j in chosen:
+            cell = sum(shown(i, v) * step for v, step in zip(columns[j], strides[j], strict=False))
+            later = any(givers[v] > done and replace[rows[i], givers[v]] for v in columns[j])
+            for rule, is_broken in zip(rules[j], broken[j][cell], strict=True):
+                may = rule != combinations.NOBODY and exempt[rows[i], rule]
+                keeps &= not is_broken or later or may
+        assert found[i] == keeps
+    for own, steps in zip(columns, strides, strict=True):
+        at = combinations.cells(codes, givers, own, steps[:-1], rows, givens)
+        assert at.tolist() == [
+            sum(shown(i, v) * step for v, step in zip(own, steps, strict=False))
+            for i in range(count)
+        ]
+
+
+# Donors
+
+
+def round_a_run(run, draw):
+    first = int(draw * len(run))
+    return run[first:] + run[:first]
+
+
+@given(SEEDS, st.integers(1, 30), st.integers(1, 35))
+def test_donors_are_taken_run_by_run_from_a_random_place_of_each(seed, donors, count):
+    random = np.random.default_rng(seed)
+    points, queries = np.sort(random.integers(0, 6, donors)) / 1.0, random.integers(-1, 14, 9) / 2
+    draws = random.random(9)
+    runs = {value: np.flatnonzero(points == value).tolist() for value in points.tolist()}
+    found = nearest_donors.closest(points, queries, count, draws)
+    for query, draw, places in zip(queries, draws, found, strict=True):
+        near = sorted(runs, key=lambda value: (abs(value - query), value))
+        every = [place for value in near for place in round_a_run(runs[value], draw)]
+        assert places.tolist() == (every + [-1] * count)[:count]
+    near, bounds = random.integers(0, len(runs), (9, 2)), np.cumsum([0, *map(len, runs.values())])
+    found = nearest_donors.members(near, bounds, count, draws)
+    for some, draw, places in zip(near, draws, found, strict=True):
+        lists = [round_a_run([*range(bounds[p], bounds[p + 1])], draw) for p in some]
+        assert places.tolist() == ([*lists[0], *lists[1]] + [-1] * count)[:count]
+
+
+@given(SEEDS, st.integers(1, 30), st.integers(0, 9))
+def test_a_donor_is_proposed_within_reach_and_taken_with_its_weight(seed, donors, numbers):
+    random, reach = np.random.default_rng(seed), 1.5
+    points, queries = np.sort(random.normal(size=donors)), random.normal(size=9)
+    sums, nearest = np.append(0.0, points.cumsum()), np.full(9, -7)
+    draws = random.random((9, numbers))
+    found = nearest_donors.weighted(points, sums, queries, reach, nearest, draws)
+    for query, own, place in zip(queries, draws, found, strict=True):
+        width = reach * np.abs(points - query).mean()
+        window = np.flatnonzero(np.abs(points - query) <= width)
+        taken = -7
+        for propose, take in zip(own[::2], own[1::2], strict=False):
+            if len(window) and taken < 0:
+                one = window[int(propose * len(window))]
+                share = abs(points[one] - query) / width
+                taken = one if take < (1 - share**3) ** 3 else taken
+        assert place == taken
+
+
+@given(SEEDS, st.integers(0, 30), st.integers(1, 9))
+def test_ranks_are_swapped_with_the_first_free_one_from_a_random_place_on(seed, count, window):
+    draws = np.random.default_rng(seed).random(count)
+    expected = [-1] * count
+    for i in range(count):
+        if expected[i] < 0:
+            above = [*range(i + 1, min(i + 1 + window, count))]
+            free = [j for j in round_a_run(above, draws[i]) if expected[j] < 0]
+            expected[i] = free[0] if free else i
+            expected[expected[i]] = i
+    assert nearest_donors.rank_partners(window, draws).tolist() == expected
