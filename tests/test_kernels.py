@@ -286,8 +286,9 @@ def distance(counts, total, ordered):
 
 def some_values(random, count, kinds):
     """Return codes, the records of each row, and by code those of the file."""
-    codes = random.integers(0, kinds, count) * random.integers(0, 2, count)
-    held = random.choice([1, 1, 2, 3, 700], count).astype(np.int32)
+    codes = random.integers(0, kinds, count)
+    codes[random.random(count) < random.random()] = 0
+    held = random.choice([[1, 1, 2, 3], [1, 2, 3, 700]][kinds % 2], count).astype(np.int32)
     return (
         codes,
         held,
@@ -302,7 +303,8 @@ def test_what_cells_tell_of_a_column(seed, count, kinds, are_several, ordered):
     held = held if are_several else held[:0]
     (starts, span), (low, bits, cutoff) = some_cells(random, count), (3, 4, random.integers(1, 5))
     words = (codes << low | random.integers(0, 8, count) | 1 << low + bits).astype(np.uint64)
-    limits = np.array([random.integers(1, 5), *random.random(2) * 2, *random.random(2)])
+    level, most = random.integers(1, 6), random.choice([0.5, 1, 2, GOLDEN])
+    limits = np.array([level, random.choice([0, GOLDEN]), most, *random.random(2)])
     alone, place = np.full(len(starts) - 1, -9, dtype=np.int32), np.array([low, bits])
     figures, short, same = attributes.learn_by_cell(
         starts, words, place, held, span, total, ordered, limits, cutoff, alone
@@ -324,7 +326,7 @@ def test_what_cells_tell_of_a_column(seed, count, kinds, are_several, ordered):
         gain = max(n / size / (total[k] / total.sum()) for k, n in counts.items()) - 1
         least.append([len(counts), entropy, -1.0 if math.isnan(far) else far, max(gain, 0.0)])
         right += sum(n * n for n in ranked) / size
-        rest = size - sum(ranked[: int(limits[0]) - 1])
+        rest = size - sum(ranked[: level - 1])
         falls = [len(counts) < limits[0], entropy < limits[1], ranked[0] >= limits[2] * rest]
         falls = np.array([*falls, far > limits[3], gain > limits[4]])
         fall += [size * falls, falls]

@@ -1,11 +1,12 @@
 """Minimal uniques against trying every subset, and the ten-record example of the guide."""
 
 import itertools
+from collections import Counter
 
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keyhole.core.options import parameters_of
@@ -53,6 +54,32 @@ def test_every_minimal_unique_and_no_other(rows, data):
     ours = set(zip(found.sets.owner.tolist(), found.sets.mask.tolist(), strict=True))
     assert ours == slow_minimal_uniques(rows, size)
     assert len(ours) == len(found.sets.owner)
+
+
+@settings(max_examples=20)
+@given(st.integers(0, 9_999), st.integers(1, 5))
+def test_records_alone_among_more_patterns_than_a_word_has_bits(seed, size):
+    """Some codes are rarer than cells are large, others are not, and some patterns are common."""
+    random = np.random.default_rng(seed)
+    columns = [random.geometric(p, 180) for p in (0.1, 0.3, 0.5, 0.5, 0.7)]
+    rows = [tuple(None if x == 2 else int(x) for x in row) for row in np.column_stack(columns)]
+    found = uniques(frame_of(rows), keys=list(NAMES[:5]), max_size=size)
+    ours = list(zip(found.sets.owner.tolist(), found.sets.mask.tolist(), strict=True))
+    alone = {}
+    for mask in range(1, 2**5):
+        shown = [tuple(x for v, x in enumerate(row) if mask >> v & 1) for row in rows]
+        counts = Counter(shown)
+        alone[mask] = {i for i, own in enumerate(shown) if None not in own and counts[own] == 1}
+    minimal = [
+        (i, mask)
+        for mask, owners in alone.items()
+        for i in owners
+        - set().union(
+            *(alone[mask ^ 1 << v] for v in range(5) if mask == mask | 1 << v and mask != 1 << v)
+        )
+        if mask.bit_count() <= size
+    ]
+    assert sorted(ours) == sorted(minimal)
 
 
 @given(tables(), st.randoms(use_true_random=False))
