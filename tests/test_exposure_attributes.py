@@ -22,6 +22,7 @@ from keyhole.engines.choose import local_engine
 from keyhole.errors import InputError, OptionError
 from keyhole.exposure.attributes_cells import AttributeCells
 from keyhole.kernels.attributes import count_values
+from keyhole.results import share
 
 GOLDEN = (math.sqrt(5) - 1) / 2  # no difference of whole numbers lies on this boundary
 ANSWERS = st.sampled_from([None, "a", "b", "c"])
@@ -375,6 +376,14 @@ def test_implicates_are_told_each_and_as_means(original, made):
         assert one[name] == pytest.approx(sum(twin[name] for twin in twins) / len(twins))
     for part, twin in zip(found.implicates, twins if len(made) > 1 else (), strict=True):
         assert {n: part["s"].to_dict()[n] for n in twin} == pytest.approx(twin)
+    tables = {table.title: table for table in found.tables()}
+    by_implicate = tables["By implicate"].rows if len(made) > 1 else []
+    assert ("By implicate" in tables) == (len(made) > 1)
+    assert by_implicate == [
+        [str(place), share(twin["DiSCO"])] for place, twin in enumerate(twins, 1) if len(made) > 1
+    ]
+    notes = tables["What the release reveals about the original"].notes
+    assert (f"Means of {len(made)} implicates." in notes) == (len(made) > 1)
     shares = [nearness(original, one, ["k", "j", "s"]) for one in made]
     assert found.closest.nearer == pytest.approx(max(share for _, share in shares))
 

@@ -19,7 +19,7 @@ from keyhole.data.examples import veterans_sample
 from keyhole.errors import OptionError
 from keyhole.exposure.drivers import ratio_text
 from keyhole.exposure.odds import crude_odds, fit_logistic, level_odds
-from keyhole.exposure.regrouping import group_levels
+from keyhole.exposure.regrouping import _is_ordered, group_levels
 from keyhole.kernels import additive
 
 random = np.random.default_rng(5)
@@ -175,6 +175,27 @@ def test_sums_over_ones_are_those_of_the_wide_matrix(rows, width, seed):
     assert additive.indicator_totals(places, weights, 4 * width) == pytest.approx(wide.T @ weights)
     expected = np.einsum("ij,jk,ik->i", wide, matrix, wide)
     assert additive.indicator_quadratic(places, matrix) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("told", "dtype", "labels", "ordered"),
+    [
+        ({}, pl.String, ["1 to 5", "6", "white"], True),
+        ({}, pl.String, ["1 to 5", "white"], False),
+        ({"measurement": "nominal"}, pl.String, ["1 to 5", "6"], False),
+        ({"measurement": "ordinal"}, pl.String, ["low", "high"], True),
+        ({"kind": "measure"}, pl.String, ["low", "high"], True),
+        ({"kind": "date"}, pl.String, ["low", "high"], True),
+        ({}, pl.Enum(["low", "high"]), ["low", "high"], True),
+        ({}, pl.Int64, ["1", "2"], None),
+        ({"value_labels": {1: "low", 2: "high"}}, pl.Int64, ["low", "high"], False),
+    ],
+)
+def test_levels_are_in_order_where_it_is_said_or_most_of_them_have_a_number(
+    told, dtype, labels, ordered
+):
+    variable = Variable("a", told.pop("kind", "category"), **told)
+    assert _is_ordered(variable, dtype, labels) is ordered
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,7 @@ from keyhole.errors import ColumnError
 from keyhole.kernels.grading import BAND
 from keyhole.reidentification.baseline import permuted_baseline
 from keyhole.reidentification.linkage import _common_type, find_truth, restore
+from keyhole.reidentification.neighbours import cut_into_bins
 from keyhole.reidentification.rates import (
     Rate,
     RatesByRank,
@@ -342,3 +343,21 @@ def test_pairs_agree_on_a_graded_variable_where_it_costs_nothing():
 )
 def test_the_type_that_holds_the_values_of_two_columns(one, other, both):
     assert _common_type(one, other) == _common_type(other, one) == both
+
+
+CUT = st.sampled_from([0.0, 1.0, 1.5, 2.0, 7.0, 9.0, np.nan])
+
+
+@given(st.lists(CUT, min_size=1), st.integers(1, 8))
+def test_bins_are_in_order_and_no_more_than_asked(values, most):
+    """With a bin a value where these are few enough, and missing ones in the next."""
+    values = np.array(values)
+    bins, count = cut_into_bins(values, most)
+    assert (bins[np.isnan(values)] == count).all()
+    known = np.unique(values[~np.isnan(values)])
+    held = [set(bins[values == value].tolist()) for value in known]
+    places = [place for one in held for place in one]
+    assert places == sorted(places)
+    assert len(places) == len(known)
+    assert set(places) == (set(range(count)) if places else set())
+    assert count == max(len(known), 1) if len(known) <= most else 1 <= count <= most

@@ -126,6 +126,8 @@ def test_sdcmicro_has_one_score_for_both_and_looks_at_sets_of_every_size():
     assert found.max_size == 3
     assert found.score[3] == 1
     assert found.dis_suda[3] > 0
+    # Three more are alone by two of three pairs: of two variables a half, of one all of the score.
+    assert [row[2] for row in found.tables()[1].rows] == ["0.7500"] * 3
 
 
 def test_ten_record_counts_and_individual_risk(ten):
