@@ -137,7 +137,6 @@ def learn_by_cell(
         if ordered:
             present[0], counts[code] = code, 1
             far = _moved(present[:1], counts, ordered, below, sums)
-            counts[code] = 0
         right += same[0, code]
         least, least_entropy, most_gain = 1, 0.0, max(most_gain, gain)
         if far > furthest:

@@ -133,11 +133,11 @@ def tally_without(
         for i in range(lo + 1, hi + 1):
             if i == hi or not same(rows, i - 1, i, by):
                 # Most cells are settled on the spot; only large ones become tasks.
-                if i - start > 1 and b2 - a2 == 1:
+                if b2 - a2 == 1:
                     _whole(weights, start, i, a2, cutoff, lost, safe)
-                elif 1 < i - start <= PAIRWISE:
-                    _pairs(rows, weights, start, i, masks, a2, b2, cutoff, met, lost, safe)
-                elif i - start > 1:
+                elif i - start > PAIRWISE:
                     tasks.append((start, i, a2, b2, 0))
+                elif i - start > 1:
+                    _pairs(rows, weights, start, i, masks, a2, b2, cutoff, met, lost, safe)
                 start = i
     return lost, safe
