@@ -1,5 +1,8 @@
 """Rates, intervals, chance and truth of a study, against slow twins and SciPy."""
 
+from dataclasses import fields
+from types import SimpleNamespace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -9,9 +12,11 @@ from scipy.stats import binomtest
 
 from keyhole.core.options import bind
 from keyhole.data import load
-from keyhole.errors import ColumnError
+from keyhole.environment.scenarios.recoding import ScenarioKey
+from keyhole.errors import ColumnError, OptionError
 from keyhole.kernels.grading import BAND
 from keyhole.reidentification.baseline import permuted_baseline
+from keyhole.reidentification.files import linking_keys
 from keyhole.reidentification.linkage import _common_type, find_truth, restore
 from keyhole.reidentification.neighbours import cut_into_bins
 from keyhole.reidentification.rates import (
@@ -361,3 +366,29 @@ def test_bins_are_in_order_and_no_more_than_asked(values, most):
     assert len(places) == len(known)
     assert set(places) == (set(range(count)) if places else set())
     assert count == max(len(known), 1) if len(known) <= most else 1 <= count <= most
+
+
+@pytest.mark.parametrize(
+    ("link", "strata", "numeric", "expected"),
+    [
+        ((), (), (), ("age", "sex")),
+        ((), ("sex",), (), ("age",)),
+        (("sex",), (), (), ("sex",)),
+        (("sex", "job"), (), (), "must be in the key of scenario 'friend'. Got 'job' instead"),
+        ((), (), ("age",), "exclude each other: the key holds groups. Got 'age' instead"),
+        ((), ("age", "sex"), (), "has no column of the key of scenario 'friend'"),
+    ],
+)
+def test_a_scenario_links_on_the_columns_of_its_key_that_the_eif_has(
+    link, strata, numeric, expected
+):
+    known = {"name": "friend", "keys": ("age", "sex", "hair")}
+    scenario = ScenarioKey(**dict.fromkeys(one.name for one in fields(ScenarioKey)) | known)
+    eif = load(pl.DataFrame({"sex": ["f"], "age": [3], "job": ["x"]}))
+    question = SimpleNamespace(link=link, strata=strata, numeric=numeric)
+    if isinstance(expected, tuple):
+        assert linking_keys(scenario, eif, question) == expected
+        return
+    with pytest.raises(OptionError, match=expected) as caught:
+        linking_keys(scenario, eif, question)
+    assert len(caught.value.problems) == 1
