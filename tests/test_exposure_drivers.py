@@ -19,7 +19,7 @@ from keyhole.data.examples import veterans_sample
 from keyhole.errors import OptionError
 from keyhole.exposure.drivers import ratio_text
 from keyhole.exposure.odds import crude_odds, fit_logistic, level_odds
-from keyhole.exposure.regrouping import _is_ordered, group_levels
+from keyhole.exposure.regrouping import MOST_BANDS, _is_ordered, group_levels
 from keyhole.kernels import additive
 
 random = np.random.default_rng(5)
@@ -367,6 +367,48 @@ def test_bands_hold_every_number_and_have_labels_of_their_own(values, skewed):
     assert set(grouping.group.tolist()) == set(range(grouping.size))
     assert (np.diff(grouping.group) >= 0).all()
     assert len(set(grouping.labels)) == grouping.size
+
+
+@pytest.mark.parametrize(
+    ("months", "unit"),
+    [(MOST_BANDS, "month"), (MOST_BANDS + 1, "year"), (12 * MOST_BANDS, "year"), (240, "decade")],
+)
+def test_the_finest_calendar_unit_is_taken_that_leaves_few_enough(months, unit):
+    """Each date is in the group that is called so."""
+    days = [datetime.date(1959 + m // 12, m % 12 + 1, d) for m in range(months) for d in (1, 28)]
+    grouping = group_levels(Variable("d", "date"), encode(pl.Series(days)), most_levels=MOST_BANDS)
+    called = {"month": "%Y-%m", "year": "%Y", "decade": "%Y"}[unit]
+    labels = [f"{day:{called}}"[: 3 if unit == "decade" else 7] for day in days]
+    labels = [f"{one}0s" for one in labels] if unit == "decade" else labels
+    assert [grouping.labels[group] for group in grouping.group] == labels
+    assert grouping.banded
+    assert grouping.ordered
+
+
+@pytest.mark.parametrize("power", [1e-3, 1, 1e4])
+@given(st.sets(st.integers(-300, 300), min_size=46), st.booleans())
+def test_the_label_of_a_band_holds_its_numbers(power, numbers, has_tail):
+    """They are of equal width, of 1, 2 or 5 times a power of ten, unless most would be in one."""
+    values = np.array([*numbers, *([10**7, 10**8] if has_tail else [])]) * power
+    grouping = group_levels(Variable("v", "measure"), encode(pl.Series(values)), most_levels=40)
+    assert grouping.size <= MOST_BANDS + 1
+    ends = []
+    for value, group in zip(np.sort(values), grouping.group, strict=True):
+        label = grouping.labels[group].replace(",", "")
+        low, high = -np.inf, np.inf
+        if label.startswith("under "):
+            high = float(label[6:])
+        elif label.endswith(" and above"):
+            low = float(label[: -len(" and above")])
+        else:
+            first, last = label.replace("under ", "").split(" to ")
+            low, high = float(first), float(last) + ("under" not in label)
+        assert low - 1e-9 * power <= value < high + 1e-9 * power
+        ends += [low, high]
+    if not has_tail:
+        widths = {float(f"{b - a:.6g}") for a, b in zip(ends[::2], ends[1::2], strict=True)}
+        assert len(widths) == 1
+        assert f"{widths.pop():e}"[0] in "125"
 
 
 @pytest.mark.parametrize("far", [[1e308, -1e308], [np.inf, -np.inf], [5e-324, 1e-320]])

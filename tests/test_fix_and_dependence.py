@@ -165,7 +165,23 @@ def test_times_of_the_day_are_regrouped():
     fixes = {f.detail: f for f in cheapest_fix(frame, keys=["at", "sex"], limit=0.1).fixes}
     hours = frame.with_columns(pl.col("at").dt.hour())
     assert fixes["hour"].cr == risk(hours, keys=["at", "sex"]).cr
+    quarters = frame.with_columns(pl.col("at").dt.hour() // 6)
     assert fixes["quarter of the day"].categories == 4
+    assert fixes["quarter of the day"].cr == risk(quarters, keys=["at", "sex"]).cr
+
+
+def test_dates_are_regrouped_by_month_year_and_decade():
+    days = [datetime.date(1975, 1, 1) + datetime.timedelta(97 * i) for i in range(120)]
+    frame = pl.DataFrame({"born": [*days, None], "sex": [0, 1] * 60 + [0]})
+    fixes = {f.detail: f for f in cheapest_fix(frame, keys=["born", "sex"], limit=0.1).fixes}
+    born = pl.col("born").dt
+    for unit, made in {
+        "month and year": born.strftime("%Y-%m"),
+        "year": born.year(),
+        "decade": born.year() // 10,
+    }.items():
+        regrouped = risk(frame.with_columns(made), keys=["born", "sex"])
+        assert (fixes[unit].cr, fixes[unit].rp) == (regrouped.cr, regrouped.rp)
 
 
 @pytest.mark.parametrize(

@@ -23,9 +23,11 @@ from keyhole.reidentification.attacks import (
     encode_people,
     multivariate,
     roc_area,
+    typical,
     univariate,
 )
-from keyhole.reidentification.residual_risk import Trials, residual_risk
+from keyhole.reidentification.rates import Rates
+from keyhole.reidentification.residual_risk import Trials, found_attack, residual_risk
 
 ASKED = {
     "attacks": ["singled-out", "linked", "inferred", "present"],
@@ -293,6 +295,38 @@ def test_numbers_are_guessed_within_a_twentieth():
     guess = best_guess(values, True)
     assert (abs(guess - values) <= 0.05 * values).sum() == max(fits)
     assert found.baseline == (abs(guess - people["income"]) <= 0.05 * people["income"]).mean()
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3)), min_size=1), st.booleans())
+def test_the_typical_value_of_a_group_is_its_lower_median_or_most_frequent_code(pairs, is_number):
+    names = sorted({group for group, _ in pairs})
+    of = [sorted(value for group, value in pairs if group == name) for name in names]
+    groups = np.array([names.index(group) for group, _ in pairs])
+    values = np.array([float(value) for _, value in pairs])
+    found = typical(values, groups, len(names), is_number)
+    middle = [held[(len(held) - 1) // 2] for held in of]
+    common = [max(sorted(set(held)), key=held.count) for held in of]
+    assert found.tolist() == (middle if is_number else common)
+
+
+@given(st.lists(st.integers(0, 60), min_size=1, max_size=20), st.booleans())
+def test_the_best_guess_is_right_most_often_and_the_lowest_such_value(values, is_number):
+    values = np.array(values, dtype=float)
+    width = 0.05 * values if is_number else 0.0
+    right = {guess: int((np.abs(guess - values) <= width).sum()) for guess in values.tolist()}
+    most = max(right.values())
+    assert best_guess(values, is_number) == min(g for g, count in right.items() if count == most)
+
+
+@pytest.mark.parametrize(("chance", "risk"), [(None, None), (0.1, 0.2), (0.2, None), (0.3, None)])
+def test_finding_people_is_a_risk_where_it_is_better_than_chance(chance, risk):
+    """A fifth of the records are found; without a control the risk is the share that is found."""
+    baseline = chance and SimpleNamespace(confirmed_rate=chance, interval=(0.0, 0.4))
+    found = found_attack(Rates(10, 4, 3, 2, 2), baseline)
+    assert (found.success, found.baseline, found.risk) == (0.2, chance, risk)
+    assert found.intervals["risk"] == (found.intervals["success"] if risk else None)
+    assert found.intervals["baseline"] == (chance and (0.0, 0.4))
+    assert len(found.notes) == 1 + (risk is None)
 
 
 # Figures
