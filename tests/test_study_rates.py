@@ -16,8 +16,8 @@ from keyhole.environment.scenarios.recoding import ScenarioKey
 from keyhole.errors import ColumnError, OptionError
 from keyhole.kernels.grading import BAND
 from keyhole.reidentification.baseline import permuted_baseline
-from keyhole.reidentification.files import linking_keys
-from keyhole.reidentification.linkage import _common_type, find_truth, restore
+from keyhole.reidentification.files import LEAST_ORDERED, _in_another_order, linking_keys
+from keyhole.reidentification.linkage import _common_type, find_truth, restore, text_ids
 from keyhole.reidentification.neighbours import cut_into_bins
 from keyhole.reidentification.rates import (
     Rate,
@@ -238,6 +238,31 @@ def test_ids_are_compared_as_values(ours, theirs):
     assert truth.incomplete == 1
 
 
+@given(st.lists(st.tuples(*[st.text("1:ab", max_size=3) | st.none()] * 2), min_size=1))
+def test_ids_of_two_columns_are_equal_where_their_texts_are(pairs):
+    texts = text_ids([pl.Series(part, dtype=pl.String) for part in zip(*pairs, strict=True)])
+    assert texts.is_null().to_list() == [None in pair for pair in pairs]
+    whole = {pair: text for pair, text in zip(pairs, texts, strict=True) if text is not None}
+    assert len(set(whole.values())) == len(whole)
+    assert all(whole[pair] == text for pair, text in zip(pairs, texts, strict=True) if text)
+
+
+@pytest.mark.parametrize(
+    ("values", "texts"),
+    [
+        (
+            [1.0, 2.5, None, 2.0**53 - 1, 2.0**53],
+            ["1", "2.5", None, "9007199254740991", "9007199254740992.0"],
+        ),
+        ([float("inf"), -0.0, -3.0], ["inf", "0", "-3"]),
+        ([b"a\xff", None], ["61ff", None]),
+        ([7, None], ["7", None]),
+    ],
+)
+def test_an_id_is_written_as_text_and_a_whole_number_as_such(values, texts):
+    assert text_ids([pl.Series(values)]).to_list() == texts
+
+
 def test_an_internal_file_without_rows_names_nobody():
     empty = pl.DataFrame({"p": [], "e": []}, schema={"p": pl.String, "e": pl.Int64})
     truth = truth_of({"p": [1, 2]}, {"e": [1]}, empty)
@@ -392,3 +417,28 @@ def test_a_scenario_links_on_the_columns_of_its_key_that_the_eif_has(
     with pytest.raises(OptionError, match=expected) as caught:
         linking_keys(scenario, eif, question)
     assert len(caught.value.problems) == 1
+
+
+@pytest.mark.parametrize(
+    ("records", "changed", "codes", "is_turned"),
+    [
+        (LEAST_ORDERED, 0, 9, False),
+        (LEAST_ORDERED, 0.5, 9, False),
+        (LEAST_ORDERED, 1, 9, True),
+        (LEAST_ORDERED - 1, 1, 9, False),  # too few to judge
+        (LEAST_ORDERED, 1, 1, False),  # all have one value: rows agree in any order
+    ],
+)
+def test_rows_in_another_order_agree_no_more_often_than_by_chance(
+    records, changed, codes, is_turned
+):
+    random = np.random.default_rng(5)
+    held = random.integers(0, codes, records)
+    drawn = np.where(random.random(records) < changed, random.permutation(held), held)
+    blank, ids = [None] * records, range(records)
+    puf, source = (
+        load(pl.DataFrame({"id": ids, "a": a, "b": b}))
+        for a, b in ((drawn, blank), (held, ["x"] * records))
+    )
+    assert _in_another_order(puf, source, ["id"]) is is_turned
+    assert not _in_another_order(puf, source, ["b"])  # the ids tell the order
