@@ -86,11 +86,21 @@ def test_code_compiled_by_another_version_is_compiled_again(tmp_path):
 
 
 def test_a_folder_that_others_can_write_is_not_trusted(tmp_path, monkeypatch):
+    """Another one is removed at the end, and nothing is said if somebody has removed it before."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    at_end = []
+    monkeypatch.setattr("atexit.register", lambda *call, **how: at_end.append((call, how)))
     usual = caching._private_folder()
+    assert usual.stat().st_mode & 0o777 == 0o700
     assert caching._private_folder() == usual
+    assert not at_end
     usual.chmod(0o777)
-    assert caching._private_folder() != usual
+    other = caching._private_folder()
+    assert other != usual
+    (((remove, *folder), how),) = at_end
+    for _ in range(2):
+        remove(*folder, **how)
+        assert not other.exists()
     usual.rmdir()
     usual.symlink_to(tmp_path)
     assert caching._private_folder() != usual
