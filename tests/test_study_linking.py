@@ -253,6 +253,23 @@ def test_every_method_gives_the_same_answer(seed, method, monkeypatch):
     assert rows == vectorised_twin(costs, strata, cap)
 
 
+@pytest.mark.parametrize(("others", "few"), [(6_300, 300), (600, 10_000)])
+def test_a_score_that_differs_in_the_ninth_decimal_is_another_rank(others, few):
+    """Also if looked at last, whether looked up by a variable that few share or by walking."""
+    alike, places = 300, range(301 + others)
+    eif = pl.DataFrame(
+        {
+            "a": ["u"] * (alike + 1) + [f"{i}" for i in range(others)],
+            "b": [f"{i % few}" for i in places],
+            "x": [9.0 if i == alike else 5.0 for i in places],
+        }
+    )
+    puf = pl.DataFrame({"a": ["u", "w"], "b": ["w", "0"], "x": [9.0, 99.0]})
+    scores = {"a": {"exact": 5}, "b": {"exact": 5}, "x": {"absolute": [[0, 5], [9, 4.999999999]]}}
+    found = link(puf, eif, link=["a", "b", "x"], metric="adhoc", scores=scores, rank_cap=2)
+    assert [row for row in rows_of(found) if row[0] == 0] == [(0, alike, 10.0, 1)]
+
+
 def test_the_random_problems_keep_and_drop_pairs():
     """The comparison above would be empty if nothing were kept, or everything."""
     kept = [len(vectorised_twin(random_costs(s), None, 5)) for s in range(24)]
