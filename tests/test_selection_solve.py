@@ -419,6 +419,16 @@ def test_fewer_records_than_the_cutoff_meet_no_limit():
         solve({"sex": [1, 2]}, keys=["sex"], limit=0.5)
 
 
+def test_as_many_further_keys_are_taken_as_said():
+    names = [f"v{i}" for i in range(8)]
+    asked = {"keys": names, "limits": [{"keys": [name], "limit": 1.0} for name in names]}
+    people = pl.DataFrame({name: [1, 1, 1, i] for i, name in enumerate(names)})
+    with pytest.raises(OptionError, match=r"at most 7 keys\. Got 8 instead"):
+        solve(people, limit=1.0, **asked)
+    found = solve(people, limit=1.0, **asked | {"limits": asked["limits"][1:]})
+    assert {*found.release().names} == {*names}
+
+
 def test_the_limit_that_is_missed_by_most_is_named():
     """All keys: RP 1 against 0.9; b alone: none at risk; a and b: 1 against 0.2."""
     people = pl.DataFrame({"a": [1, 2, 3, 4, 5, 6], "b": [1, 1, 1, 2, 2, 2], "c": [7] * 6})
