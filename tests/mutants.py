@@ -11,6 +11,7 @@ named: it is either without effect, or a test is due.
 from __future__ import annotations
 
 import argparse
+import ast
 import builtins
 import hashlib
 import importlib
@@ -251,7 +252,8 @@ def try_here(asked: argparse.Namespace) -> None:
             places = {tree.marks[number]}
             if anew := not places.isdisjoint(imported):  # it is seen by whatever uses the package
                 places = {other for other, one in enumerate(tree.changes) if one[0] == package}
-            near = {n for n, (_, one) in enumerate(tree.changes) if one.path == change.path}
+            near = tree.users(change) if anew else set()
+            near = near or {n for n, (_, one) in enumerate(tree.changes) if one.path == change.path}
             start, tests = time.perf_counter(), quickest(watched, places, near, asked.seconds)
             test = notices(str(number), tests, f"{LOG}{job}", anew=anew) if tests else ""
             survived = f"SURVIVED {len(tests)} tests" if tests else "SURVIVED: no test comes to it"
@@ -278,6 +280,22 @@ class Tree:
         for path, source in self.sources.items():
             here = {n: self.changes[n][1] for n in self.marks if self.changes[n][1].path == path}
             Path(path).write_bytes(with_marks(source, here))
+
+    def users(self, change: Change) -> set[int]:
+        """Return the marks of statements that mention a name which this change's one gives."""
+        given, found = set(), set()
+        for node in ast.walk(ast.parse(self.sources[change.path])):
+            if getattr(node, "lineno", 0) == change.line:
+                if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                    given.add(node.id)
+                elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+                    given.add(node.name)
+        name = re.compile(rf"\b({'|'.join(given)})\b".encode())
+        for number, (_, one) in enumerate(self.changes):
+            lines = self.sources[one.path][: one.end].splitlines()
+            if one.line != change.line and name.search(b"\n".join(lines[one.line - 1 :])):
+                found.add(self.marks[number])
+        return found if given else set()
 
     def write(self, numbers: Collection[int]) -> None:
         """Write the sources with these changes as choices."""

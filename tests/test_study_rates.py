@@ -1,6 +1,7 @@
 """Rates, intervals, chance and truth of a study, against slow twins and SciPy."""
 
 from dataclasses import fields
+from datetime import date, datetime
 from types import SimpleNamespace
 
 import numpy as np
@@ -34,6 +35,7 @@ from keyhole.reidentification.rates import (
 )
 from keyhole.reidentification.scores import Graded
 from keyhole.reidentification.study import study
+from keyhole.reidentification.variables import alike
 
 PUF, EIF = 9, 7
 PAIRS = st.sets(st.tuples(st.integers(0, PUF - 1), st.integers(0, EIF - 1)), max_size=30)
@@ -442,3 +444,27 @@ def test_rows_in_another_order_agree_no_more_often_than_by_chance(
     )
     assert _in_another_order(puf, source, ["id"]) is is_turned
     assert not _in_another_order(puf, source, ["b"])  # the ids tell the order
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        ([(pl.UInt64, [2**62]), (pl.Int64, [3])], pl.String),
+        ([(pl.UInt64, [2**62 - 2**9]), (pl.Int64, [-3])], pl.Int64),
+        ([(pl.Int64, [2**62]), (pl.Int32, [3])], pl.Int64),
+        ([(pl.UInt64, [2**63]), (pl.Float64, [3.5])], pl.Float64),
+        ([(pl.Int16, [2]), (pl.String, [None])], pl.Int16),
+        ([(pl.Date, [date(1970, 1, 2)]), (pl.Datetime("ms"), [None])], pl.Date),
+        (
+            [(pl.Date, [date(1970, 1, 2)]), (pl.Datetime("ms"), [datetime(1970, 1, 2)])],
+            pl.Datetime("us"),
+        ),
+    ],
+)
+def test_columns_of_one_family_are_brought_to_a_type_that_tells_their_values_apart(
+    columns, expected
+):
+    found = alike(*(pl.Series(values, dtype=kind) for kind, values in columns))
+    assert [one.dtype for one in found] == [expected] * 2
+    for one, (kind, values) in zip(found, columns, strict=True):
+        assert one.to_list() == pl.Series(values, dtype=kind).cast(expected).to_list()

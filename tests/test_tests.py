@@ -5,7 +5,7 @@ import builtins
 from pathlib import Path
 
 from tests import mutations
-from tests.mutants import TESTS, Watched, quickest
+from tests.mutants import TESTS, Tree, Watched, quickest
 from tests.mutations import MARK, ROOT, Finder, outermost, with_changes, with_marks
 
 SAYS = {"raises", "warns", "fail", "expect", "validate"}
@@ -104,3 +104,27 @@ def test_whoever_comes_to_a_change_comes_to_the_mark_around_it(monkeypatch, tmp_
         assert given[0][1](2) == given[1][1](2)
         assert {marks[number] for number in asked} == marked
     assert seen[0] < len(marked) < len(changes)
+
+
+CONSTANTS = """
+LEAST, MOST = 3, 5
+
+def few(x):
+    return x + 1
+
+def many(x):
+    if x > MOST:
+        return x + 2
+    return x * few(LEAST)
+"""
+
+
+def test_a_constant_is_tried_first_by_tests_of_what_uses_it(monkeypatch, tmp_path):
+    monkeypatch.setattr(mutations, "ROOT", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "first.py").write_text(CONSTANTS)
+    changes = Finder(tmp_path / "first.py").found
+    tree = Tree([("package", change) for change in changes])
+    used = {one.told: {changes[n].line for n in tree.users(one)} for one in changes}
+    assert used["2: 3 -> 4"] == {8, 10}
+    assert used["5: 1 -> 2"] == set()
