@@ -28,7 +28,7 @@ from keyhole.synthesis.changes import (
 )
 from keyhole.synthesis.constraints import Acceptance
 from keyhole.synthesis.designate import designate
-from keyhole.synthesis.evaluation import evaluate, target_bars
+from keyhole.synthesis.evaluation import MOST_CATEGORIES, _bins, _categories, evaluate, target_bars
 from keyhole.synthesis.goals import (
     GoalLimits,
     correlations_goal,
@@ -775,3 +775,40 @@ def test_numbers_are_whole_in_units_of_their_last_decimal(values, steps):
     found, whole = _steps(pl.Series(values))
     assert whole == (steps is not None)
     assert found.tolist() == (values if steps is None else steps)
+
+
+@given(st.lists(st.integers(1, 5), min_size=1, max_size=15), st.integers(0, 4))
+def test_only_categories_of_three_records_or_more_have_a_bar_of_their_own(sizes, missing):
+    values = [f"v{i:02}" for i, size in enumerate(sizes) for _ in range(size)] + [None] * missing
+    data = load(pl.DataFrame({"a": values}, schema={"a": pl.String}))
+    codes = data.codes("a")
+    counts = np.bincount(codes.values, minlength=codes.size).astype(float)
+    places, labels = _categories(data, "a", counts, codes)
+    each = dict(zip([*codes.levels, "missing"], counts, strict=False))
+    frequent = sorted(
+        (name for name in each if each[name] >= 3), key=lambda n: (-each[n], n == "missing")
+    )
+    named = [name for name in each if name in frequent[:MOST_CATEGORIES]]
+    others = len(each) - len(named)
+    ends = [f"{others} other{'s' * (others > 1)}"] if others else []
+    assert labels == named + ends
+    shown = [labels[place] for place in places]
+    assert shown == [name if name in named else ends[0] for name in each]
+
+
+@given(st.lists(st.integers(1, 400), min_size=30, max_size=90), st.integers(0, 2))
+def test_no_bin_of_numbers_has_one_or_two_records(numbers, missing):
+    data = load(pl.DataFrame({"a": [*numbers, *([None] * missing)]}, schema={"a": pl.Int64}))
+    codes = data.codes("a")
+    counts = np.bincount(codes.values, minlength=codes.size).astype(float)
+    levels = codes.levels.cast(pl.Float64).to_numpy()
+    places, labels = _bins(levels, counts, codes)
+    held = Counter(places[: len(levels)].repeat(counts[: len(levels)].astype(int)).tolist())
+    assert set(held.values()).isdisjoint({1, 2})
+    assert (labels[-1] == "missing") == bool(missing)
+    for level, place in zip(levels, places, strict=False):
+        label = labels[place]
+        if label.startswith("below"):
+            assert level < float(label[6:])
+        elif label != "all":
+            assert level >= float(label.removesuffix(" or more"))
