@@ -812,3 +812,12 @@ def test_no_bin_of_numbers_has_one_or_two_records(numbers, missing):
             assert level < float(label[6:])
         elif label != "all":
             assert level >= float(label.removesuffix(" or more"))
+
+
+def test_bins_of_three_records_are_as_fine_as_those_of_more():
+    found = []
+    for records in (2, 3, 30):
+        codes = load(pl.DataFrame({"a": [*range(20)] * records})).codes("a")
+        found.append(_bins(np.arange(20.0), np.full(20, float(records)), codes)[1])
+    assert found[1] == found[2]
+    assert len(found[0]) < len(found[1]) == 21
