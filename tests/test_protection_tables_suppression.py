@@ -125,6 +125,17 @@ def test_the_pattern_costs_as_little_as_the_best_of_all_patterns(
         assert (found.suppressed <= problem.allowed).all()
 
 
+def test_where_no_inequality_is_taught_unsafe_patterns_are_ruled_out_one_by_one(monkeypatch):
+    monkeypatch.setattr("keyhole.protection.tables.suppression.capacity_cut", lambda *_: None)
+    monkeypatch.setattr("keyhole.protection.tables.suppression.lone_cuts", lambda *_: 0)
+    monkeypatch.setattr("keyhole.protection.tables.suppression.first_cuts", lambda *_: None)
+    problem = count_problem([[1, 5, 6], [7, 8, 9]])
+    found = find_pattern(problem)
+    assert found.rounds > 1
+    assert found.proven
+    assert found.cost == pytest.approx(cheapest_by_trying_all(problem))
+
+
 @settings(max_examples=6, deadline=None)
 @given(
     st.lists(st.integers(0, 200), min_size=6, max_size=6),
