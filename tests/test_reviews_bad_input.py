@@ -10,6 +10,7 @@ from keyhole.charts import percentage
 from keyhole.cli.main import run as command
 from keyhole.core.kinds import alternatives
 from keyhole.errors import FileError, InputError, OptionError
+from keyhole.reviews import files
 from keyhole.reviews import store as folders
 from keyhole.reviews.checks import read_review
 from keyhole.reviews.demo import demo
@@ -250,3 +251,13 @@ def test_where_the_proposal_is_the_best_no_other_set_is_named(folder):
     found = review(folder / "review.toml", out=folder / "out")
     assert "alternative" not in found.results()
     assert "is not the best" not in found.report.read_text()
+
+
+def test_a_review_file_is_read_up_to_the_size_that_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "LARGEST", 2_000_000)
+    path = tmp_path / "review.toml"
+    path.write_text("#" * 2_000_000)
+    assert len(files._bytes(path)) == 2_000_000
+    path.write_text("#" * 2_000_001)
+    with pytest.raises(FileError, match=r"cannot be read: it has more than 2 MB\. A review file"):
+        files._bytes(path)
