@@ -357,3 +357,13 @@ def test_a_target_in_the_key_is_predicted_by_less() -> None:
         strata=["region", "sex"],
     )  # fmt: skip
     assert found == {"age": ("sex", "pay", "region"), "pay": ("sex", "age", "region", "tax")}
+
+
+@pytest.mark.parametrize(("alone", "named"), [(2, (None, None)), (3, ("1", 3))])
+def test_a_category_is_named_from_three_flagged_records_on(alone, named):
+    rows = [(0, i) for i in range(alone)] * 3 + [(1, i) for i in range(alone)]
+    frame = pl.DataFrame(rows, schema=["a", "b"], orient="row")
+    first, second = designate(frame, keys=["a", "b"], seed=1).causes
+    assert (first.variable, first.flags) == ("a", alone)
+    assert (first.category, first.category_flags) == named
+    assert (second.flags, second.category) == (alone, None)

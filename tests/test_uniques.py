@@ -167,6 +167,12 @@ def test_one_key_has_no_score_and_says_so():
 def test_a_category_that_points_at_a_record_or_two_is_not_named():
     lonely = uniques(pl.DataFrame({"a": [1, 7, 1, 1], "b": [1, 1, 1, 1]}), keys=["a", "b"])
     assert lonely.to_dict()["worst_category"] is None
+    for alone, named in ((2, None), (3, "1")):
+        rows = [*((0, i, 0) for i in range(alone)), (0, 0, 1)] * 3
+        frame = frame_of([*rows, *((1, i, 0) for i in range(alone))])
+        found = uniques(frame, keys=list(NAMES[:3])).to_dict()
+        assert (found["worst_variable"], found["worst_category_flags"]) == ("a", alone)
+        assert found["worst_category"] == named
     many = pl.DataFrame({"a": [1, 1, 1, 1, 2, 2], "b": [1, 2, 3, 4, 5, 5]})
     assert uniques(many, keys=["a", "b"]).to_dict()["worst_category"] is None
 
