@@ -244,7 +244,9 @@ def _filled(series: pl.Series, value: Any) -> pl.Series:
 
 
 def _encode_numbers(series: pl.Series) -> tuple[Array, pl.Series]:
-    physical = series.cast(pl.UInt8) if series.dtype == pl.Boolean else series.to_physical()
+    physical = series.cast(pl.UInt8) if series.dtype == pl.Boolean else series
+    if not physical.dtype.is_numeric():
+        physical = physical.to_physical()
     array = _filled(physical, physical.min()).to_numpy()
     codes, levels = _number_array(array)
     if series.dtype == pl.Enum:  # it cannot be made of its numbers

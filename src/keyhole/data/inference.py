@@ -199,11 +199,13 @@ def guess_kind(
         if dtype != pl.String or labelled:
             return "category"
         glance = series[:_KIND_GLANCE]
-        lengths = glance.str.len_chars().mean()
-        if isinstance(lengths, float) and lengths >= _LONG_TEXT:
+        filled = len(glance) - glance.null_count()
+        most = glance.n_unique() if levels is None else len(levels)
+        if filled > 1 and most - (filled < len(glance)) >= _NEARLY_ALL * filled:
             glance = glance.drop_nulls()
-            if len(glance) > 1 and glance.n_unique() >= _NEARLY_ALL * len(glance):
-                return "text"
+            lengths = glance.str.len_chars().mean()
+            if isinstance(lengths, float) and lengths >= _LONG_TEXT:
+                return "text" if glance.n_unique() >= _NEARLY_ALL * filled else "category"
         return "category"
     return "category" if not dtype.is_decimal() and _is_coded(series, levels) else "measure"
 
