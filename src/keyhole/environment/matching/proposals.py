@@ -42,6 +42,13 @@ from keyhole.environment.matching.catalogue import (
     with_boxes,
 )
 from keyhole.environment.matching.categories import Answers, answers_of, match_answers
+from keyhole.environment.matching.evidence import (
+    IDENTIFIER,
+    OWN,
+    PAGE,
+    evidence,
+    telling_words,
+)
 from keyhole.environment.matching.questions import (
     CONCEPT_NAMED,
     CONCEPT_OF,
@@ -61,11 +68,14 @@ _MOST = 3  # constructs proposed for a field
 _FEWEST = 0.35  # a lower score is not worth a person's time
 _ONE_OF_SEVERAL = 0.75  # columns of one file that would be one construct
 _SAME_LIST = 0.55  # the same telling answers under other words
+_SURE, _UNSURE = 0.8, 0.75  # the least score that is followed by default, and one that is not
+_APART = 0.5  # how much more must speak for what is followed than for anything else
 _MOST_TIES = 200
 _SHOWN = 60
 _WEIGHT = "a sampling weight, which nobody matches on"
 _TOLD = "a narrative, which nobody matches on"
 _NUMBERED = frozenset({"number", "no", "id", "identifier", "pin"})
+_LITTLE = "its name and label say too little"
 _BEFORE = "decided before for the same text"
 
 Action = Literal["assimilate", "accommodate", "create", "identifier", "leave"]
@@ -200,19 +210,24 @@ def rank(
         action: Action = "identifier" if home.identifier else "leave"
         return (Proposal(field.name, action, 1.0, _BEFORE, identifier=home.identifier),)
     whole = (options or {}).get(asked_text(field)[0], answers) if field.option else answers
-    found, best = one.known(whole)
+    found, scores = one.known(whole)
+    best = max((score for score in scores.values() if score >= _FEWEST), default=0.0)
     own = one.own(best)
     if own.name not in {p.name for p in found}:
         found.append(own)
+    scores[OWN] = own.score
     if answers.sort == "text" and best < 0.8 and one.apart():
         reason = "a name or number that is written freely is a direct identifier"
         found = [replace(p, score=min(p.score, 0.6)) for p in found]
-        more: Any = {"identifier": kind_of_identifier([field.path or field.name], field.label)}
-        found.append(Proposal(field.name, "identifier", 0.8, reason, **more))
+        scores = {kind: min(score, 0.6) for kind, score in scores.items()} | {IDENTIFIER: 0.8}
+        found.append(one.set_aside(IDENTIFIER, 0.8, reason))
     if left := one.left():
         # A concept in the same words is worth a question, unless it is their open end.
         sure = best < (0.6 if "to the page" in left or left == _TOLD else 0.9) or left == _WEIGHT
-        found.append(Proposal(field.name, "leave", 1.0 if sure else 0.5, left))
+        scores[PAGE] = 1.0 if sure else 0.5
+        found.append(one.set_aside(PAGE, scores[PAGE], left))
+    if not decided:
+        found = one.settled(found, scores, whole, own)
     return tuple(sorted(found, key=lambda p: (-p.score, p.construct, p.action)))
 
 
@@ -290,10 +305,11 @@ class _Ranking:
         codes = {category.code for category in coding.categories}
         return not self.exact_codes or codes == {one.code for one in self.field.categories}
 
-    def known(self, whole: Answers) -> tuple[list[Proposal], float]:
+    def known(self, whole: Answers) -> tuple[list[Proposal], dict[str, float]]:
         """Propose what a person decided before, the vocabulary's concepts, then what is near.
 
-        With them the best score but of what is near: that depends on what is stored.
+        With them the scores but of what is near, which depends on what is stored: of concepts by
+        their letters, of what was decided by name.
         """
         catalogue, questions = self.catalogue, self.questions
         scores: dict[str, tuple[float, str]] = {}  # by the name of a construct
@@ -306,7 +322,8 @@ class _Ranking:
         for letters, (score, told) in concepts.items():
             name = construct_name(replace(questions[0], steps=((f"#{letters}",),)))
             scores[name] = score, f"asks for {shown(CONCEPT_OF[letters].name)} {told}"
-        known = max((score for score, _ in scores.values() if score >= _FEWEST), default=0.0)
+        known = {letters: score for letters, (score, _) in concepts.items()}
+        known = known or {name: score for name, (score, _) in scores.items()}
         own = construct_name(questions[0])
         for letters, likeness in catalogue.near(questions).items():
             name = catalogue.constructs[letters].name
@@ -320,6 +337,48 @@ class _Ranking:
         best = sorted(scores, key=lambda name: (-scores[name][0], name))[:_MOST]
         kept = [name for name in best if scores[name][0] >= _FEWEST]
         return [self.placed(name, *scores[name]) for name in kept], known
+
+    def set_aside(self, kind: str, score: float, reason: str) -> Proposal:
+        """Propose that the field is a direct identifier, or belongs to the page."""
+        field = self.field
+        if kind == PAGE:
+            return Proposal(field.name, "leave", score, reason)
+        sort = kind_of_identifier([field.path or field.name], field.label)
+        return Proposal(field.name, "identifier", score, reason, identifier=sort)
+
+    def settled(
+        self, found: list[Proposal], scores: Mapping[str, float], whole: Answers, own: Proposal
+    ) -> list[Proposal]:
+        """Weigh the rules' scores with the evidence of the words, and follow only what stands out.
+
+        What has the most of both is sure if the next has clearly less; else a person is asked.
+        """
+        asked = *asked_text(self.field), whole
+        if not (told := evidence(*asked)):
+            return found
+        total = {kind: told.get(kind, -1.0) + scores.get(kind, 0.0) for kind in {*told, *scores}}
+        kind, second = sorted(total, key=lambda one: (-total[one], one))[:2]
+        sure = total[kind] - total[second] >= _APART and not (kind == OWN and own.reason == _LITTLE)
+        if kind in CONCEPT_OF:
+            meant = replace(self.questions[0], steps=((f"#{kind}",),))
+            name = construct_name(meant)
+            first = next((p for p in found if p.name == name), None)
+        elif kind == OWN:
+            first = next(p for p in found if p.name == own.name)
+        else:
+            action = "leave" if kind == PAGE else "identifier"
+            first = next((p for p in found if p.action == action), None)
+        score = max(first.score if first else 0.0, _SURE) if sure else _UNSURE
+        if first is None or first.score < score:
+            spoken = ", ".join(map(repr, telling_words(*asked, kind))) or "what can be answered"
+            reason = f"by {spoken}, as in the forms that were learned from"
+            if first is None and kind in CONCEPT_OF:
+                first = self.placed(name, score, reason)
+            first = first or self.set_aside(kind, score, reason)
+        least = min(score, first.score) if not sure else score
+        made = replace(first, score=least)
+        others = [p for p in found if p.name != made.name or p.action != made.action]
+        return [made, *(replace(p, score=min(p.score, round(least - 0.05, 3))) for p in others)]
 
     def own(self, best: float) -> Proposal:
         """Propose a construct in the field's own words; surer, the less any concept is alike."""
@@ -336,7 +395,7 @@ class _Ranking:
         if best < least:
             reason = "no known construct is asked in such words"
         if not (question.subject or any(is_specific(word) for word, _ in question.weights)):
-            score, reason = min(score, 0.5), "its name and label say too little"
+            score, reason = min(score, 0.5), _LITTLE
         return self.placed(name, score, reason)
 
     def placed(self, name: str, score: float, reason: str) -> Proposal:

@@ -1,7 +1,8 @@
 """Questions: what a field asks, of whom and of when, from its name, path and label.
 
 Words are split and made singular, phrases rewritten, and who is asked about is told apart from what
-is asked. The words stand in ``vocabulary.toml``, to be read and added to. Nothing is learned.
+is asked. The words stand in ``vocabulary.toml``, to be read and added to; what is learned of
+single words is weighed later, in ``evidence.py``.
 """
 
 from __future__ import annotations
@@ -145,7 +146,7 @@ def questions_of(path: str, label: str = "") -> tuple[AskedQuestion, ...]:
     if not by_label.weights:
         return (by_path,)
     for inside in _BRACKETS.findall(label):  # "country or region of origin (nationality)"
-        named = _once(tuple(map(_singular, words(inside))))
+        named = _once(tuple(map(singular, words(inside))))
         if len(named) == 1 and named[0][0] == "#" and not by_label.concept:
             by_label = replace(
                 by_label, weights=((named[0], _CONCEPT),), concept=named[0][1:], steps=(named,)
@@ -171,21 +172,21 @@ def _read(steps: Sequence[_Words], *, natural: bool) -> AskedQuestion:
     for i, step in enumerate(steps):
         last = i == len(steps) - 1
         who, person, rest = _split_subject(step, leaf=last, natural=natural)
-        place = last or not PLACES & {word[1:] for word in _leaf(tuple(map(_singular, steps[-1])))}
+        place = last or not PLACES & {word[1:] for word in _leaf(tuple(map(singular, steps[-1])))}
         if who in WORDS["things"] and subject and subject not in WORDS["things"] and place:
             # The spouse's employer is the spouse's, but not where that is.
-            rest = tuple(map(_singular, step))
+            rest = tuple(map(singular, step))
         elif who or not subject or (person and not last):
             subject, role = who, person or role
         elif person:
-            rest = tuple(map(_singular, step))  # the spouse's "vetRelationship" stays the spouse's
+            rest = tuple(map(singular, step))  # the spouse's "vetRelationship" stays the spouse's
         kept.append(_leaf(_ENDS.get(rest, rest)) if last else _container(rest))
     leaf = kept[-1] if kept else ()
     if any(word[1:] in TABLE["of_the_person"].get(subject, "").split() for word in leaf):
         subject = ""
     question = _weighed(subject, role, leaf, [step for step in kept[:-1] if step])
     # The words are put back as they were written, to name a construct by.
-    spelt = {_singular(word): word.removesuffix("'s") for step in steps for word in step}
+    spelt = {singular(word): word.removesuffix("'s") for step in steps for word in step}
     kept = [tuple(spelt.get(word, word) for word in step) for step in question.steps]
     return replace(question, steps=tuple(kept))
 
@@ -197,7 +198,8 @@ def _container(step: _Words) -> _Words:
     return tuple(w for w in _rewritten(tuple(told)) if w not in WORDS["neutral"])
 
 
-def _singular(word: str) -> str:
+def singular(word: str) -> str:
+    """Return a word without a plural ending or what says whose."""
     word = word.removesuffix("'s").replace("'", "")
     if word in _IRREGULAR:
         return _IRREGULAR[word]
@@ -216,7 +218,7 @@ _SUBJECTS: Mapping[_Words, tuple[str, str]] = {
     **{(role,): ("", role) for role in _ROLES},
 }
 _MEANT = {
-    tuple(map(_singular, _split(phrase))): (f"#{concept.letters}",)
+    tuple(map(singular, _split(phrase))): (f"#{concept.letters}",)
     for concept in CONCEPTS
     for phrase in concept.phrases
 }
@@ -238,7 +240,7 @@ _WITHIN: Mapping[_Words, tuple[frozenset[str], str]] = {
 # The sets of words that mean a concept wherever they stand, the largest first.
 _CUES = sorted(
     (
-        (frozenset(map(_singular, cue.split())), f"#{concept.letters}")
+        (frozenset(map(singular, cue.split())), f"#{concept.letters}")
         for concept in CONCEPTS
         for cue in concept.cues
     ),
@@ -255,28 +257,28 @@ def _split_subject(step: _Words, *, leaf: bool, natural: bool) -> tuple[str, str
     In a container any word may tell ("primaryCaregiver"), the last one best; in the field's
     own name only the first ("spouseIsVeteran"); in a sentence also "spouse's" and "of spouse".
     """
-    singular = tuple(map(_singular, step))
+    plain = tuple(map(singular, step))
     # "Number of dependents" is a concept and has no subject; "deceased's date" is none.
     concepts = {
         place
-        for at, size in _found(singular, _PHRASES)
-        if size > 1 and _PHRASES[singular[at : at + size]][0].startswith("#")
+        for at, size in _found(plain, _PHRASES)
+        if size > 1 and _PHRASES[plain[at : at + size]][0].startswith("#")
         if not step[at].endswith("'s")
         for place in range(at, at + size)
     }
     found, owned = None, False
-    for at, size in _found(singular, _SUBJECTS):
-        who = _SUBJECTS.get(singular[at : at + size], ("", "")) if size else ("", "")
+    for at, size in _found(plain, _SUBJECTS):
+        who = _SUBJECTS.get(plain[at : at + size], ("", "")) if size else ("", "")
         # "The mother's nationality at the time of your birth" is the mother's.
         named = any(who) and at not in concepts and (who[0] or not owned)
         if named and (not leaf or _tells(step, at, at + size, natural)):
             found = at, at + size
             owned = natural and who[0] not in {"", *WORDS["things"]}
     if found is None:
-        return "", "", singular
+        return "", "", plain
     start, end = found
-    subject, role = _SUBJECTS[singular[start:end]]
-    before, after = singular[:start], singular[end:]
+    subject, role = _SUBJECTS[plain[start:end]]
+    before, after = plain[:start], plain[end:]
     if subject or leaf:  # primary and secondary caregivers, past and present employers are one
         while before and before[-1] in _QUALIFIERS:
             before = before[:-1]
@@ -287,7 +289,7 @@ def _split_subject(step: _Words, *, leaf: bool, natural: bool) -> tuple[str, str
     )
     rest = before + tuple(w for w in after if leaf or not subject or w not in _QUALIFIERS)
     if leaf and not any(word not in _STOP for word in rest):
-        return "", "", singular  # "isVeteran" asks just that
+        return "", "", plain  # "isVeteran" asks just that
     return subject, role, rest
 
 
@@ -310,7 +312,7 @@ def _tells(step: _Words, start: int, end: int, natural: bool) -> bool:
         return True
     passed = {"your", "the", "my", "a", "other", *_QUALIFIERS}
     before = next((w for w in reversed(step[:start]) if w not in passed), "")
-    role = _SUBJECTS[tuple(map(_singular, step[start:end]))][1]
+    role = _SUBJECTS[tuple(map(singular, step[start:end]))][1]
     last = role and end == len(step) and before != "to"  # "age of respondent"
     owned = before.endswith("'s") or step[end - 1].endswith("'s")  # "the student's first parent"
     return before in ("of", "for", "by", "where") or (natural and bool(last or owned))
@@ -431,7 +433,7 @@ def is_specific(word: str) -> bool:
 
 def words_of_concept(concept: Concept) -> tuple[frozenset[str], frozenset[str]]:
     """Return the words of a concept's phrases and cues that tell, and those it absorbs too."""
-    said = (_singular(w) for text in (*concept.phrases, *concept.cues) for w in text.split())
+    said = (singular(w) for text in (*concept.phrases, *concept.cues) for w in text.split())
     telling = frozenset(w for w in said if w not in _STOP and is_specific(w))
     return telling, telling | concept.absorbs
 
@@ -482,7 +484,7 @@ def question_of_name(name: str) -> AskedQuestion:
         return questions_of("", name)[0]
     time = _time(rest)
     rest = rest.removeprefix(f"{time} ") if time else rest
-    *outer, last = (tuple(map(_singular, words(step))) for step in rest.split(": "))
+    *outer, last = (tuple(map(singular, words(step))) for step in rest.split(": "))
     kept = [step for step in map(_container, outer) if step]
     return replace(_weighed(owner, "", _leaf(last), kept), time=time)
 
