@@ -127,7 +127,8 @@ def test_a_question_in_the_words_of_its_answers_is_recognised():
     guard = CapturedField("national_guard_state", "", (Category("AL"), Category("AK")))
     assert best(KNOWN, guard).score < 0.8  # it may be the state of something else
     abroad = CapturedField("born", "Were you born in this country?", listed("Yes", "No"))
-    assert best(Environment(), abroad).score < 0.8  # a place is not answered by yes or no
+    # A place is not answered by yes or no.
+    assert best(Environment(), abroad).name == "whether country of birth"
 
 
 def test_a_claimant_beside_a_veteran_is_somebody_else():

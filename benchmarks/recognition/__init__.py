@@ -24,6 +24,7 @@ from keyhole.screening.identifiers import words
 
 HERE = Path(__file__).parent
 TUNE = "tune"
+WORDINGS = "wordings.csv"
 THRESHOLD = 0.8
 _KNOWN = frozenset(concept.name for concept in CONCEPTS)
 
@@ -52,7 +53,8 @@ class Outcome:
 
 def tables() -> list[str]:
     """Name the tables of the folder, the one that may be looked at first."""
-    return sorted((path.stem for path in HERE.glob("*.csv")), key=lambda name: (name != TUNE, name))
+    names = [path.stem for path in HERE.glob("*.csv") if path.name != WORDINGS]
+    return sorted(names, key=lambda name: (name != TUNE, name))
 
 
 def read_gold(table: str) -> list[Row]:

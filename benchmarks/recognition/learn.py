@@ -1,23 +1,25 @@
-"""Learn the word evidence from `tune.csv`: `python -m benchmarks.recognition.learn`.
+"""Learn the word evidence: `python -m benchmarks.recognition.learn`.
 
-It writes `src/keyhole/environment/matching/evidence.txt`. Needs scikit-learn.
+It is learned from the fields of `tune.csv` and from `wordings.csv`, in which single questions are
+asked in many ways ("own" is none of the vocabulary's constructs). It writes `src/keyhole/environment/matching/evidence.txt`. Needs scikit-learn.
 """
 
 from __future__ import annotations
 
+import csv
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from benchmarks.recognition import TUNE, Row, fields_of, read_gold
+from benchmarks.recognition import HERE, TUNE, WORDINGS, Row, fields_of, read_gold
 from keyhole.environment.matching import evidence
 from keyhole.environment.matching.catalogue import asked_text, options_of
 from keyhole.environment.matching.categories import answers_of
 from keyhole.environment.matching.questions import CONCEPT_NAMED, TABLE
 
-_FEWEST = 2  # fields that must have a word
+_FEWEST = 3  # fields that must have a word
 _LEAST = 0.2  # a smaller weight is left out
 _HEAD = """\
 # Word evidence, learned by `python -m benchmarks.recognition.learn`: each word of a question, the
@@ -67,6 +69,13 @@ def kind_of(row: Row) -> str:
     return concept.letters if concept else evidence.OWN
 
 
+def read_wordings() -> list[Row]:
+    """Read the single questions as rows of one form each."""
+    with (HERE / WORDINGS).open(encoding="utf-8", newline="") as file:
+        lines = csv.DictReader(file, delimiter="|")
+        return [Row("wordings", f"{i}", "q", key="", **line) for i, line in enumerate(lines)]
+
+
 if __name__ == "__main__":
     home = Path(evidence.__file__).with_name("evidence.txt")
-    home.write_text(learn(read_gold(TUNE)), encoding="utf-8")
+    home.write_text(learn([*read_gold(TUNE), *read_wordings()]), encoding="utf-8")

@@ -338,7 +338,10 @@ def _identifier(
     if found.kind == "address" and {*parts} & _WORDS["about"]:
         return None  # "mailing address: state", in a field called "addr"; "state of home address"
     named = found.kind in ("name", "employer name") and told & _WORDS["organisations"]
-    return None if named and not told & _WORDS["persons"] else found.kind
+    whose = (
+        {"your"} if {*parts} & _WORDS["organisations"] else set()
+    )  # "name of your last employer"
+    return None if named and not (told & _WORDS["persons"]) - whose else found.kind
 
 
 def kind_of_identifier(path: Sequence[str], label: str) -> str:

@@ -224,7 +224,8 @@ def rank(
     if left := one.left():
         # A concept in the same words is worth a question, unless it is their open end.
         sure = best < (0.6 if "to the page" in left or left == _TOLD else 0.9) or left == _WEIGHT
-        scores |= {PAGE: 1.0, OWN: 0.5} if sure else {PAGE: 0.5}
+        # Rules that know a page know it well; "weight" may be that of a body.
+        scores[PAGE] = 0.5 if not sure else 1.0 if left == _WEIGHT else 2.0
         found.append(one.set_aside(PAGE, scores[PAGE], left))
     if not decided:
         found = one.settled(found, scores, whole, own)
