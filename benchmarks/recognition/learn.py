@@ -1,7 +1,8 @@
 """Learn the word evidence: `python -m benchmarks.recognition.learn`.
 
 It is learned from the fields of `tune.csv` and from `wordings.csv`, in which single questions are
-asked in many ways ("own" is none of the vocabulary's constructs). It writes `src/keyhole/environment/matching/evidence.txt`. Needs scikit-learn.
+asked in many ways ("own" is none of the vocabulary's constructs). It writes
+`src/keyhole/environment/matching/evidence.txt`. Needs scikit-learn.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _LEAST = 0.2  # a smaller weight is left out
 _HEAD = """\
 # Word evidence, learned by `python -m benchmarks.recognition.learn`: each word of a question, the
 # constructs that it speaks for (by their letters) or against, and how strongly. "a:" are words of
-# answers, "s:" is their sort.
+# answers, "s:" is their sort, "n:" are words of the field's name, "p:" beginnings of words.
 """
 
 

@@ -144,8 +144,7 @@ def concept_scores(
                 likeness = questions_alike(question, meant)
                 # A label that asks something else knows better than the name of a column.
                 vague = place == 0 or not any(is_specific(w) for w, _ in questions[0].weights)
-                unknown = len(questions[0].weights) < 2 and not questions[0].concept
-                worth = likeness if vague or unknown else likeness * 0.7
+                worth = likeness if vague else likeness * 0.7
                 said[word[1:]] = max(said.get(word[1:], 0.0), worth)
     hints = _hints(answers)
     for letters, others in TABLE["meant_by_answers"].items():
@@ -159,9 +158,7 @@ def concept_scores(
     found = {}
     for letters, words_ in said.items():
         concept = CONCEPT_OF[letters]
-        banded = 2 * sum(any(map(str.isdigit, key)) for key in answers.keys) > answers.size > 0
-        sort = "number" if banded and not answers.bare else answers.sort
-        factor = _OTHER_SORT[concept.sort].get(sort, 1.0)
+        factor = _OTHER_SORT[concept.sort].get(answers.sort, 1.0)
         hint = hints.get(letters, 0.0)
         more = [x for w, x in questions[0].weights if is_specific(w) and not w.startswith("#")]
         weighty = concept.sort == "name" and max(more, default=0.0) >= 0.6
@@ -177,13 +174,9 @@ def concept_scores(
         elif asked & concept.answers and answers.size == 2:
             told = "by its words, though about one of its answers"  # "private health insurance"
         elif hint >= _HINTED and words_ >= 0.45:
-            # Another telling word may say whose, or which: a person decides.
-            score, told = max(score, 0.7 if weighty else 0.9), "by its words and answers"
-        elif hints and hint == 0.0 and max(hints.values()) > 0.6 and concept.answers:
-            score, told = score * 0.75, "by its words, though not by its answers"
+            score, told = max(score, 0.9), "by its words and answers"
         found[letters] = score, told
     plain = {word for word in asked if is_specific(word) and not word.startswith("#")}
-    said_at_all = any(len(word) > 1 and not word.isdigit() for word in asked)
     # The answers to a question about somebody else tell nothing of the person.
     hinted = {} if questions[0].subject or asked & WORDS["another"] else hints
     for letters, hint in hinted.items():
@@ -192,21 +185,7 @@ def concept_scores(
         if hint >= _HINTED and spelt > 1 and 2 * (spelt + (f"#{letters}" in asked)) > len(plain):
             found[letters] = 0.9, "in the words of its answers"
         if hint > _HINTED and found.get(letters, (0.0, ""))[0] < 0.7:
-            others = max((h for one, h in hints.items() if one != letters), default=0.0)
-            idle = said_at_all and plain <= WORDS["describing"]
-            # Nothing else is asked; or one of its words, and no other concept nor another time,
-            # agrees with all answers.
-            plainly = not questions[0].time and not any(w[0] == "#" for w in asked)
-            agrees = any(w.startswith(one) for w in plain for one in _BAGS[letters][1])
-            plainly = plainly and not CONCEPT_OF[letters].local
-            sure = plainly and agrees and hint >= 0.75
-            sure = others <= _HINTED and (sure or (plainly and hint >= 0.75 and idle))
-            found[letters] = (0.85, "by all its answers") if sure else (0.7, "by its answers")
-    if all(score < 0.4 for score, _ in found.values()):  # most words, in whatever phrases
-        for letters, (telling, every) in _BAGS.items():
-            fits = _OTHER_SORT[CONCEPT_OF[letters].sort].get(answers.sort, 1.0) > 0.85
-            if fits and len(plain & telling) > 1 and len(plain & every) > 0.65 * len(plain):
-                found[letters] = 0.55, "by single words of it"
+            found[letters] = 0.7, "by its answers"
     return found
 
 

@@ -8,6 +8,7 @@ vocabulary.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -25,14 +26,16 @@ _BASE = "(nothing)"  # the line that holds before any word
 
 
 def words_of_field(path: str, label: str, answers: Answers) -> set[str]:
-    """Return the words that speak: those of the question, of its answers, and their sort."""
+    """Return the words that speak, and marked those of its answers, of its name and their sort.
+
+    Long words also speak by how they begin, as others of their stem.
+    """
     asked = {_plain(word) for word in words(label or path)} - {""}
+    begun = {f"p:{word[:4]}" for word in asked if len(word) > 5}
+    named = {f"n:{_plain(w)}" for w in words(re.split("[/.]", path)[-1]) if label and len(w) > 1}
     told = {f"a:{_plain(word)}" for key in answers.keys[:100] for word in key.split()}
-    return {
-        f"s:{answers.sort.replace(' ', '-')}",
-        *asked,
-        *(told if answers.sort == "list" else ()),
-    }
+    listed = told if answers.sort == "list" else set()
+    return {f"s:{answers.sort.replace(' ', '-')}", *asked, *begun, *named, *listed}
 
 
 def _plain(word: str) -> str:

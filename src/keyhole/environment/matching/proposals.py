@@ -69,7 +69,7 @@ _FEWEST = 0.35  # a lower score is not worth a person's time
 _ONE_OF_SEVERAL = 0.75  # columns of one file that would be one construct
 _SAME_LIST = 0.55  # the same telling answers under other words
 _SURE, _UNSURE = 0.8, 0.75  # the least score that is followed by default, and one that is not
-_APART = 0.5  # how much more must speak for what is followed than for anything else
+_APART = 0.6  # how much more must speak for what is followed than for anything else
 _MOST_TIES = 200
 _SHOWN = 60
 _WEIGHT = "a sampling weight, which nobody matches on"
@@ -218,7 +218,6 @@ def rank(
     scores[OWN] = own.score
     if answers.sort == "text" and best < 0.8 and one.apart():
         reason = "a name or number that is written freely is a direct identifier"
-        found = [replace(p, score=min(p.score, 0.6)) for p in found]
         scores = {kind: min(score, 0.6) for kind, score in scores.items()} | {IDENTIFIER: 0.8}
         found.append(one.set_aside(IDENTIFIER, 0.8, reason))
     if left := one.left():
@@ -358,28 +357,25 @@ class _Ranking:
         if not (told := evidence(*asked)):
             return found
         total = {kind: told.get(kind, -1.0) + scores.get(kind, 0.0) for kind in {*told, *scores}}
-        kind, second = sorted(total, key=lambda one: (-total[one], one))[:2]
-        sure = total[kind] - total[second] >= _APART and not (kind == OWN and own.reason == _LITTLE)
+        ranked = sorted(total, key=lambda one: (-total[one], one))
+        sure = total[ranked[0]] - total[ranked[1]] >= _APART
+        # What no rule would set apart is set apart by words that are sure only.
+        kind = next(k for k in ranked if sure or k in scores or k not in (IDENTIFIER, PAGE))
+        name = own.name if kind == OWN else ""
         if kind in CONCEPT_OF:
-            meant = replace(self.questions[0], steps=((f"#{kind}",),))
-            name = construct_name(meant)
-            first = next((p for p in found if p.name == name), None)
-        elif kind == OWN:
-            first = next(p for p in found if p.name == own.name)
-        else:
-            action = "leave" if kind == PAGE else "identifier"
-            first = next((p for p in found if p.action == action), None)
-        score = max(first.score if first else 0.0, _SURE) if sure else _UNSURE
-        if first is None or first.score < score:
+            name = construct_name(replace(self.questions[0], steps=((f"#{kind}",),)))
+        action = "leave" if kind == PAGE else "identifier"
+        first = next((p for p in found if (p.name == name if name else p.action == action)), None)
+        if first is None:
             spoken = ", ".join(map(repr, telling_words(*asked, kind))) or "what can be answered"
             reason = f"by {spoken}, as in the forms that were learned from"
-            if first is None and kind in CONCEPT_OF:
-                first = self.placed(name, score, reason)
-            first = first or self.set_aside(kind, score, reason)
-        least = min(score, first.score) if not sure else score
-        made = replace(first, score=least)
-        others = [p for p in found if p.name != made.name or p.action != made.action]
-        return [made, *(replace(p, score=min(p.score, round(least - 0.05, 3))) for p in others)]
+            made = self.placed(name, _SURE, reason) if name else self.set_aside(kind, _SURE, reason)
+        else:
+            made = first
+        sure = sure and made.reason != _LITTLE
+        score = max(made.score, _SURE) if sure else min(made.score, _UNSURE)
+        rest = (replace(p, score=min(p.score, round(score - 0.05, 3))) for p in found if p != first)
+        return [replace(made, score=score), *rest]
 
     def own(self, best: float) -> Proposal:
         """Propose a construct in the field's own words; surer, the less any concept is alike."""
