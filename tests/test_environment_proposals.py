@@ -8,8 +8,10 @@ from keyhole.environment.codings.categories import codes_of
 from keyhole.environment.importers.fields import capture
 from keyhole.environment.matching.catalogue import concept_scores
 from keyhole.environment.matching.categories import answers_of, match_answers
+from keyhole.environment.matching.evidence import evidence, telling_words
 from keyhole.environment.matching.proposals import Decision, propose, read_decisions
 from keyhole.environment.matching.questions import (
+    CONCEPT_OF,
     construct_name,
     question_of_name,
     questions_alike,
@@ -383,6 +385,26 @@ def test_identifiers_are_kept_apart_and_the_page_is_left():
 def test_a_name_that_says_nothing_waits_for_a_person():
     found = best(KNOWN, CapturedField("q12", "", listed("a", "b")))
     assert (found.action, found.score) == ("create", 0.5)
+
+
+def test_words_learned_of_other_forms_decide_where_the_vocabulary_is_silent():
+    asked = CapturedField("q1", "Main status", listed("In paid work", "Unemployed", "Retired"))
+    found = best(Environment(), asked)
+    assert (found.name, found.score) == ("employment status", 0.8)
+    nobody = CapturedField("q2", "Zorble frum", listed("a", "b"))
+    assert evidence("q2", "Zorble frum", answers_of(nobody.categories)) == {}
+    assert best(Environment(), nobody).score == 1.0  # the rules alone
+    vehicle = best(Environment(), CapturedField("q3", "Age of vehicle"))
+    assert vehicle.score < 0.8  # rules and words disagree
+
+
+def test_word_evidence_is_of_constructs_of_the_vocabulary():
+    told = evidence("", "What is your date of birth?", answers_of((), DAYS))
+    assert told.keys() <= {*CONCEPT_OF, "own", "identifier", "page"}
+    assert max(told, key=lambda kind: told[kind]) == "AG"
+    assert (
+        telling_words("", "What is your date of birth?", answers_of((), DAYS), "AG")[0] == "birth"
+    )
 
 
 HOSTILE = [

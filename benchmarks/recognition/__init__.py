@@ -3,6 +3,7 @@
 Tables of our own list fields of public form families: name, label and answers in short form, and
 the construct that is asked. Rules and vocabularies may be made by looking at `tune.csv`; of every
 other table here (`held_out.csv` and those added later) only the totals are read, never the errors.
+The evidence of words is learned from `tune.csv` and the single questions of `wordings.csv`.
 
 ``python -m benchmarks.recognition`` prints the figures, ``--errors`` the mistakes in `tune.csv`.
 """

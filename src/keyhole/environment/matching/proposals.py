@@ -69,7 +69,7 @@ _FEWEST = 0.35  # a lower score is not worth a person's time
 _ONE_OF_SEVERAL = 0.75  # columns of one file that would be one construct
 _SAME_LIST = 0.55  # the same telling answers under other words
 _SURE, _UNSURE = 0.8, 0.75  # the least score that is followed by default, and one that is not
-_APART = 0.6  # how much more must speak for what is followed than for anything else
+_APART = 0.55  # how much more must speak for what is followed than for anything else
 _MOST_TIES = 200
 _SHOWN = 60
 _WEIGHT = "a sampling weight, which nobody matches on"
@@ -215,7 +215,7 @@ def rank(
     own = one.own(best)
     if own.name not in {p.name for p in found}:
         found.append(own)
-    scores[OWN] = own.score
+    scores[OWN] = 0.75 * own.score  # that no rule knows a concept says less than that one does
     if answers.sort == "text" and best < 0.8 and one.apart():
         reason = "a name or number that is written freely is a direct identifier"
         scores = {kind: min(score, 0.6) for kind, score in scores.items()} | {IDENTIFIER: 0.8}
@@ -225,7 +225,7 @@ def rank(
         sure = best < (0.6 if "to the page" in left or left == _TOLD else 0.9) or left == _WEIGHT
         # Rules that know a page know it well; "weight" may be that of a body.
         scores[PAGE] = 0.5 if not sure else 1.0 if left == _WEIGHT else 2.0
-        found.append(one.set_aside(PAGE, scores[PAGE], left))
+        found.append(one.set_aside(PAGE, min(scores[PAGE], 1.0), left))
     if not decided:
         found = one.settled(found, scores, whole, own)
     return tuple(sorted(found, key=lambda p: (-p.score, p.construct, p.action)))
