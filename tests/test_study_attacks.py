@@ -267,6 +267,17 @@ def test_no_more_predicates_are_tried_than_asked(draw, most, monkeypatch):
     assert len(made.starts) - 1 == made.isolate(release).sum() == most
 
 
+@pytest.mark.parametrize("names", ["a", "ab"])
+def test_one_column_has_no_predicates_on_several(names, monkeypatch):
+    drawn = []
+    for draw in (univariate, multivariate):
+        kind = f"keyhole.reidentification.attacks.{draw.__name__}"
+        monkeypatch.setattr(kind, lambda *_, name=draw.__name__: drawn.append(name))
+    whole = pl.DataFrame({name: [f"{i}" for i in range(40)] for name in names})
+    keyhole.study(puf=whole, original=whole, attacks="singled-out", link=[*names])
+    assert drawn == ["univariate", "multivariate"][: len(names)]
+
+
 def test_chance_links_two_sources_as_often_as_one_record_would_be_common():
     """All are alike to the first source: in common are those alike to the second, one record of
     ten people and two of thirty."""

@@ -821,3 +821,11 @@ def test_bins_of_three_records_are_as_fine_as_those_of_more():
         found.append(_bins(np.arange(20.0), np.full(20, float(records)), codes)[1])
     assert found[1] == found[2]
     assert len(found[0]) < len(found[1]) == 21
+
+
+def test_a_model_has_twenty_records_a_coefficient():
+    random = np.random.default_rng(1)
+    x, y = random.normal(size=(60, 3)), random.normal(size=60)
+    slopes, _ = regressions.fit_linear(x, y)
+    assert slopes == pytest.approx(np.linalg.lstsq(x, y, rcond=None)[0][1:])
+    assert regressions.fit_linear(x[1:], y[1:]) is None
