@@ -1,6 +1,8 @@
 """Small counts of a report cannot be worked out from everything that it shows."""
 
 import re
+from dataclasses import make_dataclass
+from types import SimpleNamespace
 
 import polars as pl
 import pytest
@@ -10,6 +12,7 @@ from hypothesis import strategies as st
 from keyhole.reviews.count_sheets import CountSheet, smallest_shown
 from keyhole.reviews.product_chapters import _share, true_exposures
 from keyhole.reviews.runner import review
+from keyhole.reviews.stages.exposure import _without_small_levels
 from keyhole.synthesis.remaining_risk import FileExposure, TrueExposure
 
 SMALLEST = 3
@@ -149,3 +152,15 @@ def test_what_is_told_of_those_unique_after_leaves_small_counts_open(still, nobo
         if share.count(".") == 1:  # neither a band nor withheld
             assert not 0 < after - count < SMALLEST
             assert not 0 < count < SMALLEST
+
+
+@pytest.mark.parametrize(("records", "shown"), [(70, 2), (71, 1), (90, 2)])
+def test_a_level_is_left_out_where_one_record_is_left_beside_them(records, shown):
+    """Twenty others hide among themselves; one is what the total has more than the two levels."""
+    column, found = make_dataclass("C", ["levels", "hidden_by_rp"]), ["cutoff", "records", "keys"]
+    levels = [SimpleNamespace(column="a", records=n, homogeneous=m) for n, m in ((40, 10), (30, 9))]
+    one = column(tuple(levels), 19 + (records - 70) // 2)
+    found = make_dataclass("F", [*found, "sensitive", "grid"])(3, records, ("a",), {"s": one}, 1)
+    left = _without_small_levels(found)
+    assert len(left.sensitive["s"].levels) == shown
+    assert left.grid is None
