@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keyhole.environment.codings.categories import codes_of
-from keyhole.environment.importers.fields import capture
+from keyhole.environment.importers.fields import YES_NO, capture
 from keyhole.environment.matching.catalogue import concept_scores
 from keyhole.environment.matching.categories import answers_of, match_answers
 from keyhole.environment.matching.evidence import evidence, telling_words
@@ -559,3 +559,17 @@ def test_the_last_employer_is_not_a_person():
     field = capture(["employment", "employerName"], "Last employer")
     assert field.identifier is None
     assert capture(["employer", "contactLastName"], "").identifier == "name"
+
+
+def test_words_alone_place_no_denial_and_scores_are_shares():
+    asked = [
+        CapturedField("race.notSpanishHispanicLatino", "", YES_NO),
+        CapturedField("dependents.attendedSchoolLastYear", "", YES_NO),
+        CapturedField("reportDivorce.location.city", ""),
+    ]
+    found = propose(Environment(), CapturedForm(Form("claim"), tuple(asked)))
+    for one in found.fields:
+        scores = [p.score for p in one.proposals]
+        assert 0 <= scores[-1] <= scores[0] < 0.8
+        assert scores == sorted(scores, reverse=True)
+    assert found.fields[0].best.name == "hispanic origin"

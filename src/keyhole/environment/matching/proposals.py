@@ -69,6 +69,7 @@ _FEWEST = 0.35  # a lower score is not worth a person's time
 _ONE_OF_SEVERAL = 0.75  # columns of one file that would be one construct
 _SAME_LIST = 0.55  # the same telling answers under other words
 _SURE, _UNSURE = 0.8, 0.75  # the least score that is followed by default, and one that is not
+_LEAST = 0.5  # what the rules must give a concept, and of what is proposed first
 _APART = 0.55  # how much more must speak for what is followed than for anything else
 _MOST_TIES = 200
 _SHOWN = 60
@@ -228,6 +229,7 @@ def rank(
         found.append(one.set_aside(PAGE, min(scores[PAGE], 1.0), left))
     if not decided:
         found = one.settled(found, scores, whole, own)
+    found = [replace(p, score=max(p.score, 0.0)) for p in found]
     return tuple(sorted(found, key=lambda p: (-p.score, p.construct, p.action)))
 
 
@@ -372,8 +374,12 @@ class _Ranking:
             made = self.placed(name, _SURE, reason) if name else self.set_aside(kind, _SURE, reason)
         else:
             made = first
-        sure = sure and made.reason != _LITTLE
-        score = max(made.score, _SURE) if sure else min(made.score, _UNSURE)
+        # Words alone put no field into a concept that the rules hardly see in it, nor a denial.
+        agreed = first is not None and first.score >= _SURE
+        seen = kind not in CONCEPT_OF or scores.get(kind, 0.0) >= _LEAST
+        denied = not WORDS["negative"].isdisjoint(self.raw)
+        sure = sure and made.reason != _LITTLE and (agreed or (seen and not denied))
+        score = max(made.score, _SURE) if sure else min(max(made.score, _LEAST), _UNSURE)
         rest = (replace(p, score=min(p.score, round(score - 0.05, 3))) for p in found if p != first)
         return [replace(made, score=score), *rest]
 
