@@ -270,7 +270,7 @@ def test_a_million_records_in_a_small_file_are_read_apart(tmp_path: Path) -> Non
     """Memory for reading goes with the size of the file, and this one unpacks to much more."""
     path, letters = tmp_path / "people.parquet", pl.Series(["1A", "2B", "3C"])
     column = letters.sample(10**6, with_replacement=True, seed=1)
-    pl.DataFrame({f"c{n}": column for n in range(10)}).write_parquet(path)
+    pl.DataFrame({f"c{n}": column for n in range(14)}).write_parquet(path)
     with everything_apart():
         assert load(path).records == 10**6
 

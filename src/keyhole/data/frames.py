@@ -227,8 +227,13 @@ def _in_range(table: Any) -> Any:
     return table
 
 
-def read_parquet(path: Path, request: Request) -> tuple[Mapping[str, Column], Mapping[str, Facts]]:
-    """Read the wanted columns of a Parquet file, and what it says of them."""
+def read_parquet(
+    path: Path, request: Request, *, numbered: bool = True
+) -> tuple[Mapping[str, Column], Mapping[str, Facts]]:
+    """Read the wanted columns of a Parquet file, and what it says of them.
+
+    Columns of few texts come `numbered`, which takes room beside that of the texts themselves.
+    """
     broken = (pl.exceptions.PolarsError, OSError, UnicodeError, pl.exceptions.PanicException)
     import pyarrow as pa
     from pyarrow import parquet
@@ -244,12 +249,12 @@ def read_parquet(path: Path, request: Request) -> tuple[Mapping[str, Column], Ma
         require_packed(path, declared, chosen, whole=True)
         # A name may hold stars and brackets: it is this one file that is meant.
         file = pl.scan_parquet(path, glob=False)
-        numbered: dict[str, Numbered] = {}
+        few: dict[str, Numbered] = {}
         with suppress(*unsound):
-            texts = [name for name in chosen if schema[name] == pl.String]
-            numbered = _read_numbered(path, declared, texts)
-        rest = file.select(named(n for n in chosen if n not in numbered)).collect()
-        columns = {n: numbered[n] if n in numbered else rest[n] for n in chosen}
+            texts = [name for name in chosen if numbered and schema[name] == pl.String]
+            few = _read_numbered(path, declared, texts)
+        rest = file.select(named(n for n in chosen if n not in few)).collect()
+        columns = {n: few[n] if n in few else rest[n] for n in chosen}
         return columns, read_facts(metadata)
     with suppress(*unsound):
         # Polars may fail only because of types that it does not have.

@@ -40,6 +40,7 @@ def read_here(
     encoding: str | None = None,
     delimiter: str | None = None,
     sheet: str | None = None,
+    numbered: bool = True,
 ) -> ReadFile:
     """Read the wanted columns of a file of a format in this process."""
     if form == "text":
@@ -51,7 +52,7 @@ def read_here(
 
         return read_excel(path, request, sheet).to_dict(), origin, {}
     if form == "Parquet":
-        columns, facts = read_parquet(path, request)
+        columns, facts = read_parquet(path, request, numbered=numbered)
         return columns, origin, facts
     if form == "Arrow":
         frame, facts = read_arrow(path, request)
@@ -128,7 +129,8 @@ def _plain_request(request: Request) -> dict[str, Any]:
 def answer_read(given: Mapping[str, Any]) -> memoryview:
     """Read a file for `read_apart`, in the process of its own."""
     request, how = Request(**given["request"]), given["how"]
-    columns, origin, facts = read_here(Path(given["path"]), given["form"], request, **how)
+    path, form = Path(given["path"]), given["form"]
+    columns, origin, facts = read_here(path, form, request, **how, numbered=False)
     told = {"origin": dataclasses.asdict(origin), "facts": plain_facts(facts)}
     said = json.dumps(told).encode()
     out = io.BytesIO()
