@@ -196,7 +196,7 @@ def measure(quick: bool, only: Collection[str], minutes: float) -> Store:
 
 def _apart(name: str, quick: bool, seconds: float) -> Any:
     """Return what a part measures in a process of its own, with all that it starts and writes."""
-    with tempfile.TemporaryDirectory(prefix="keyhole-benchmarks-") as folder:
+    with tempfile.TemporaryDirectory(prefix="keyhole-benchmarks-", ignore_cleanup_errors=True) as folder:
         file = Path(folder, "figures.json")
         command = [sys.executable, "-m", "benchmarks", "--part", name, str(file)]
         environment = {**os.environ, "TMPDIR": folder}
