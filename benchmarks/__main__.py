@@ -196,7 +196,9 @@ def measure(quick: bool, only: Collection[str], minutes: float) -> Store:
 
 def _apart(name: str, quick: bool, seconds: float) -> Any:
     """Return what a part measures in a process of its own, with all that it starts and writes."""
-    with tempfile.TemporaryDirectory(prefix="keyhole-benchmarks-", ignore_cleanup_errors=True) as folder:
+    # A browser that is being ended may still write.
+    room = tempfile.TemporaryDirectory(prefix="keyhole-benchmarks-", ignore_cleanup_errors=True)
+    with room as folder:
         file = Path(folder, "figures.json")
         command = [sys.executable, "-m", "benchmarks", "--part", name, str(file)]
         environment = {**os.environ, "TMPDIR": folder}

@@ -218,7 +218,7 @@ def _by_name(declared: Any, what: str) -> dict[str, Any]:
     return {str(name): value for name, value in (declared or {}).items()}
 
 
-def _load_file(path: Path, request: Request, name: str | None, **how: str | None) -> Microdata:
+def _load_file(path: Path, request: Request, name: str | None, **how: Any) -> Microdata:
     require_file(path)
     name = name or path.name[: len(path.name) - len(suffix_of(path))] or "data"
     form = find_format(path)
